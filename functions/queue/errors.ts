@@ -1,0 +1,76 @@
+/** Base of every error of the engine. `code` is stable: programs match on it, people read the message. */
+export abstract class MillraceError extends Error {
+  abstract readonly code: string;
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** Thrown by a processor: the job can never succeed. It is buried now, whatever attempts are left. */
+export class PermanentError extends MillraceError {
+  readonly code = 'permanent';
+}
+
+/** Thrown by a processor: the attempt counts, and the next one is due in `seconds` in place of the kind's backoff. */
+export class RetryAfter extends MillraceError {
+  readonly code = 'retry_after';
+  readonly seconds: number;
+  constructor(seconds: number, message = `retry after ${seconds} s`, options?: ErrorOptions) {
+    super(message, options);
+    this.seconds = wholeDelay('RetryAfter', seconds);
+  }
+}
+
+/** Thrown by a processor: nothing failed, look again in `seconds`. The attempt is given back and no error is recorded. */
+export class Snooze extends MillraceError {
+  readonly code = 'snooze';
+  readonly seconds: number;
+  constructor(seconds: number) {
+    super(`snooze ${seconds} s`);
+    this.seconds = wholeDelay('Snooze', seconds);
+  }
+}
+
+/** The claim was reaped, cancelled or redriven meanwhile: somebody else decides about the job, this run changes nothing. */
+export class ClaimLostError extends MillraceError {
+  readonly code = 'claim_lost';
+}
+
+/** The attempt ran longer than its kind's `timeoutSeconds`. */
+export class DeadlineError extends MillraceError {
+  readonly code = 'deadline';
+}
+
+/** Somebody asked for the running job to be cancelled. */
+export class CancelledError extends MillraceError {
+  readonly code = 'cancelled';
+}
+
+/** The worker is draining: the job is given back with its attempt. */
+export class DrainError extends MillraceError {
+  readonly code = 'drain';
+}
+
+/** `ctx.transaction` was called a second time; it is the completion, so it can run only once. */
+export class TransactionUsedError extends MillraceError {
+  readonly code = 'transaction_used';
+}
+
+/** A value that jsonb cannot hold: undefined behaviour is refused here, before a statement fails on it. */
+export class UnstorableError extends MillraceError {
+  readonly code = 'unstorable';
+  /** JSON pointer (RFC 6901) to the value. */
+  readonly pointer: string;
+  constructor(pointer: string, problem: string) {
+    super(`${pointer || 'the value'} ${problem}`);
+    this.pointer = pointer;
+  }
+}
+
+/** Ten years: longer is a mistake in units, and interval arithmetic stays far from its limits. */
+const MAX_DELAY_SECONDS = 10 * 365 * 86_400;
+
+function wholeDelay(name: string, seconds: number): number {
+  if (typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_DELAY_SECONDS) return seconds;
+  throw new RangeError(`${name} takes seconds from 0 to ${MAX_DELAY_SECONDS} (ten years), not ${String(seconds)}`);
+}

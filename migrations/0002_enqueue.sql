@@ -1,0 +1,34 @@
+-- Why: one function puts a job in, from any language, inside the caller's own transaction.
+-- Locks: creates a function; nothing that exists is locked.
+
+-- Returns the job's id. Given an `id` that is taken, it changes nothing and returns that id: a resend is harmless.
+-- Raises check_violation (23514) for a kind, queue, priority, max_attempts, subject or run_at outside its bounds.
+CREATE FUNCTION millrace.enqueue(
+  kind text,
+  payload jsonb,
+  run_at timestamptz DEFAULT NULL,
+  priority int DEFAULT 0,
+  queue text DEFAULT 'default',
+  subject text DEFAULT NULL,
+  max_attempts int DEFAULT 5,
+  id uuid DEFAULT NULL
+) RETURNS uuid
+LANGUAGE plpgsql VOLATILE
+AS $$
+#variable_conflict use_column
+DECLARE
+  new_id uuid := coalesce(enqueue.id, millrace.uuidv7());
+BEGIN
+  -- payloads keeps every id until retention, so this conflict alone tells a resend, also of a job long finished.
+  INSERT INTO millrace.payloads (id, payload) VALUES (new_id, coalesce(enqueue.payload, 'null'))
+  ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN new_id;
+  END IF;
+  INSERT INTO millrace.live_jobs (id, kind, queue, priority, max_attempts, subject, payload_bytes, run_at)
+  VALUES (new_id, enqueue.kind, enqueue.queue, enqueue.priority, enqueue.max_attempts, enqueue.subject,
+          pg_column_size(enqueue.payload), greatest(enqueue.run_at, clock_timestamp()));
+  INSERT INTO millrace.counter_deltas (kind, event, n) VALUES (enqueue.kind, 'enqueued', 1);
+  RETURN new_id;
+END
+$$;
