@@ -8,8 +8,12 @@ export const contracts = {
   /** One delivery of a GitHub webhook, tallied per event and repository. The body is GitHub's, so only its outline is checked. */
   'github.webhook': defineJob({
     payload: z.object({
-      event: z.string().min(1),
+      /** Which tally it counts into: `npm run demo` gives each of its runs one of its own. */
+      run: z.string().max(100).default(''),
+      event: z.string().min(1).max(100),
       delivery: z.looseObject({ repository: z.looseObject({ full_name: z.string() }).optional() }),
+      /** Milliseconds to dawdle before counting, so that `npm run demo -- --chaos` catches jobs at work. */
+      dawdle_ms: z.number().int().min(0).max(2000).default(0),
     }),
     timeoutSeconds: 5,
     maxAttempts: 20,

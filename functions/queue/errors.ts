@@ -61,8 +61,8 @@ export class UnstorableError extends MillraceError {
   readonly code = 'unstorable';
   /** JSON pointer (RFC 6901) to the value. */
   readonly pointer: string;
-  constructor(pointer: string, problem: string) {
-    super(`${pointer || 'the value'} ${problem}`);
+  constructor(pointer: string, problem: string, options?: ErrorOptions) {
+    super(`${pointer || 'the value'} ${problem}`, options);
     this.pointer = pointer;
   }
 }

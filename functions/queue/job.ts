@@ -21,8 +21,32 @@ export interface ClaimedJob extends Claim {
   readonly reaps: number;
   readonly runAt: string;
   readonly createdAt: string;
+  /** Milliseconds from `run_at` to the claim, both by the database clock (`job.claimed` tells it). */
+  readonly waitedMs: number;
   /** As stored; not yet parsed by the contract. */
   readonly payload: unknown;
+}
+
+/** The same as the claiming statements return it. */
+export interface ClaimedRow {
+  readonly id: JobId;
+  readonly kind: string;
+  readonly priority: number;
+  readonly subject: string | null;
+  readonly attempts: number;
+  readonly max_attempts: number;
+  readonly reaps: number;
+  readonly run_at: string;
+  readonly created_at: string;
+  readonly waited_ms: number;
+  readonly payload: unknown;
+}
+
+export function claimedJob(row: ClaimedRow, token: string, queue: string): ClaimedJob {
+  const { max_attempts: maxAttempts, run_at: runAt, created_at: createdAt, waited_ms: waitedMs } = row;
+  const { id, kind, priority, subject, attempts, reaps, payload } = row;
+  const counts = { attempts, maxAttempts, reaps };
+  return { id, token, kind, queue, priority, subject, ...counts, runAt, createdAt, waitedMs, payload };
 }
 
 /** One failed attempt, as kept in `errors`. At most 4 KB as JSON; the last 20 are kept. */

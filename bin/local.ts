@@ -1,0 +1,49 @@
+/** `npm start`: the whole of Millrace on this machine. */
+import { reporter } from '../local/reporter.ts';
+import { type Runtime, startRuntime } from '../local/runtime.ts';
+import { readSettings } from '../local/settings.ts';
+
+const abort = new AbortController();
+let runtime: Runtime | undefined;
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+// Started by the demo: when that dies, so does this.
+process.once('disconnect', stop);
+
+try {
+  runtime = await startRuntime({
+    ...readSettings(process.env),
+    projectDirectory: process.cwd(),
+    report: reporter(console.log, { verbose: process.env.LOG_LEVEL === 'debug' }),
+    signal: abort.signal,
+  });
+  const { url } = runtime;
+  console.log(`millrace ready ${url}`);
+  console.log(
+    `try it:  curl ${url}/jobs -H 'content-type: application/json' -d '{"kind":"hello.greet","payload":{"name":"Ada"}}'`,
+  );
+  console.log('Ctrl-C drains and stops.');
+  process.send?.('ready');
+  void runtime.lost.then(async (error) => {
+    await runtime?.stop().catch(() => {});
+    fail(error);
+  });
+} catch (error) {
+  fail(error);
+}
+
+function stop(): void {
+  if (abort.signal.aborted) {
+    runtime?.hurry();
+  } else if (runtime !== undefined) {
+    console.log('draining (Ctrl-C again hurries)');
+    runtime.stop().then(() => process.exit(0), fail);
+  }
+  abort.abort();
+}
+
+function fail(error: unknown): never {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  console.error(process.env.LOG_LEVEL === 'debug' ? stack : message);
+  process.exit(1);
+}

@@ -1,0 +1,58 @@
+import { v7 as uuidv7 } from 'uuid';
+import { contracts } from '#contracts';
+import { type Database, resent } from '../lambda/database.ts';
+import { databaseHttp } from '../lambda/database-http.ts';
+import { enqueueEnv, readEnv } from '../lambda/env.ts';
+import { jsonText } from '../lambda/http.ts';
+import { jobJson } from '../lambda/job-json.ts';
+import { once } from '../lambda/once.ts';
+import { ProblemError } from '../lambda/problems.ts';
+import { jsonBody } from '../lambda/request-body.ts';
+import { insertJob, type NewJob } from '../queue/enqueue.ts';
+import { get } from '../queue/get.ts';
+import { validate } from '../queue/validate.ts';
+
+/** Bytes of the body beside the payload's: the other fields, and white space within reason. */
+const ENVELOPE_BYTES = 16_384;
+
+const env = once(() => readEnv(enqueueEnv));
+
+/** `POST /jobs`: puts one job in. 201, Location, the job. */
+export const handler = databaseHttp('enqueue', async (event, db) => {
+  const payloadMaxBytes = env().PAYLOAD_MAX_BYTES;
+  const request = jsonBody(event, { maxBytes: 2 * payloadMaxBytes + ENVELOPE_BYTES });
+  const validated = await validate(request, contracts, { payloadMaxBytes });
+  switch (validated.kind) {
+    case 'valid':
+      return created(await put(db, validated.job));
+    case 'too_large':
+      throw new ProblemError(
+        'too-large',
+        `The payload has ${validated.payloadBytes} bytes as JSON and may have ${payloadMaxBytes}: keep it elsewhere and send where.`,
+      );
+    case 'unknown_kind':
+      throw new ProblemError('unknown-kind', 'Look at errors: it lists the kinds that are known.', validated);
+    case 'invalid':
+      throw new ProblemError('invalid-job', 'Look at errors: each names a field of the body.', validated);
+  }
+});
+
+/**
+ * The id is made here, so that sending again what may have arrived already changes nothing. What is known of the job once
+ * it is in is answered even if it cannot be read back: another request would make another job.
+ */
+async function put(db: Database, job: NewJob): Promise<Put> {
+  const id = uuidv7();
+  await resent(() => insertJob(db, { ...job, id }));
+  const stored = await resent(() => get(db, id)).catch(() => undefined);
+  return { id, body: stored === undefined ? JSON.stringify({ id, kind: job.kind }) : jobJson(stored) };
+}
+
+interface Put {
+  readonly id: string;
+  readonly body: string;
+}
+
+function created({ id, body }: Put) {
+  return jsonText(201, body, { location: `/jobs/${id}` });
+}

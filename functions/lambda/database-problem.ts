@@ -1,0 +1,32 @@
+import { faultOf, sqlState } from '../queue/postgres-error.ts';
+import { DatabaseUnavailableError } from './database.ts';
+import { ProblemError } from './problems.ts';
+
+/** No such schema, table, function or column: the migrations have not run, or not all of them. */
+const MISSING = ['3F000', '42P01', '42883', '42703'];
+
+/** The answer to what a database threw; undefined if it was not the database, or is a mistake of ours. */
+export function databaseProblem(error: unknown): ProblemError | undefined {
+  if (error instanceof DatabaseUnavailableError) return unavailable('It does not answer; try again shortly.', error);
+  const state = sqlState(error);
+  if (state === undefined) return undefined;
+  if (MISSING.includes(state)) {
+    return new ProblemError('schema-outdated', 'The migrations have to run before anything works.', { cause: error });
+  }
+  if (state.startsWith('28')) return unavailable('It refuses our credentials.', error);
+  if (state.startsWith('53')) return unavailable('It has no connection or memory left; try again shortly.', error);
+  switch (faultOf(error)) {
+    case 'row':
+      // Our own checks should have said it, with a pointer; that they did not is no reason to blame the server.
+      return new ProblemError('unstorable-value', 'Postgres cannot store one of the values.', { cause: error });
+    case 'lost':
+    case 'repeat':
+      return unavailable('It is restarting, overloaded or was too slow; try again shortly.', error);
+    case 'fatal':
+      return undefined;
+  }
+}
+
+function unavailable(detail: string, cause: unknown): ProblemError {
+  return new ProblemError('database-unavailable', detail, { cause });
+}

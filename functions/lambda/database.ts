@@ -1,0 +1,75 @@
+import type { QueryResult, QueryResultRow } from 'pg';
+import type { Db } from '../queue/db.ts';
+import { MillraceError } from '../queue/errors.ts';
+import { Lane } from '../queue/lane.ts';
+import { faultOf, sqlState } from '../queue/postgres-error.ts';
+import { connector } from './connect.ts';
+import { ConfigurationError, type DatabaseEnv } from './env.ts';
+
+/** The database could not be reached, or did not answer; `cause` says how. */
+export class DatabaseUnavailableError extends MillraceError {
+  readonly code = 'database_unavailable';
+}
+
+/** Milliseconds. */
+const QUERY_TIMEOUT_MS = 10_000;
+/** Milliseconds that a statement waits for those before it. */
+const WAIT_MS = 5000;
+
+/**
+ * The one connection of a function that serves requests: opened when needed, replaced when it broke or lay idle for a
+ * minute (a frozen sandbox keeps dead sockets). Statements follow one another; each has 10 s.
+ */
+export class Database implements Db {
+  readonly #newLane: () => Lane;
+  #lane: Lane;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(env: DatabaseEnv, name: string) {
+    const connect = connector(env, name);
+    this.#newLane = () => new Lane(connect, () => QUERY_TIMEOUT_MS);
+    this.#lane = this.#newLane();
+  }
+
+  /** @throws DatabaseUnavailableError if there was no answer; what Postgres itself says comes as it is, with its SQLSTATE */
+  query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<Row>> {
+    const lane = this.#lane;
+    const latest = performance.now() + WAIT_MS;
+    const answer = this.#last.then(async () => {
+      if (performance.now() > latest) throw new DatabaseUnavailableError('the connection was busy for too long');
+      return await lane.query<Row>(text, values).catch(unavailable);
+    });
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+
+  /** Leaves the connection to whatever still runs on it: the next statement opens another. */
+  reset(): void {
+    void this.#lane.close();
+    this.#lane = this.#newLane();
+    this.#last = Promise.resolve();
+  }
+
+  async end(): Promise<void> {
+    await this.#lane.close();
+  }
+}
+
+function unavailable(error: unknown): never {
+  const isOurs = sqlState(error) !== undefined || error instanceof ConfigurationError || faultOf(error) !== 'lost';
+  if (isOurs) throw error;
+  throw new DatabaseUnavailableError('the database does not answer', { cause: error });
+}
+
+/**
+ * Runs statements that are harmless to repeat, once more if the connection got lost under them: what a thawed sandbox
+ * or a failover leaves behind is mended before anybody sees it.
+ */
+export async function resent<T>(statements: () => Promise<T>): Promise<T> {
+  try {
+    return await statements();
+  } catch (error) {
+    if (faultOf(error) !== 'lost' || error instanceof ConfigurationError) throw error;
+    return await statements();
+  }
+}

@@ -1,0 +1,72 @@
+import type { APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
+import { MillraceError } from '../queue/errors.ts';
+import type { Flaw } from '../queue/flaws.ts';
+
+/** Every problem that the API answers with (RFC 9457): its name ends the `type`, and stays; details are for people. */
+export const PROBLEMS = {
+  'not-json': { status: 400, title: 'The body is not JSON' },
+  'invalid-id': { status: 400, title: 'The id is not a UUID' },
+  'invalid-query': { status: 400, title: 'The query cannot be used' },
+  'invalid-cursor': { status: 400, title: 'The cursor cannot be used' },
+  'no-such-route': { status: 404, title: 'There is nothing at this path' },
+  'no-such-job': { status: 404, title: 'There is no such job' },
+  'method-not-allowed': { status: 405, title: 'The path does not take this method' },
+  'wrong-state': { status: 409, title: 'The job is in another state' },
+  'too-large': { status: 413, title: 'The job is too large' },
+  'unsupported-media-type': { status: 415, title: 'The body must be JSON' },
+  'invalid-job': { status: 422, title: 'The job is not valid' },
+  'unknown-kind': { status: 422, title: 'The kind is not known' },
+  'unstorable-value': { status: 422, title: 'A value cannot be kept as it is' },
+  'internal-error': { status: 500, title: 'Something is wrong on this side' },
+  'database-unavailable': { status: 503, title: 'The database cannot be used at the moment' },
+  'schema-outdated': { status: 503, title: 'The database schema is too old' },
+  timeout: { status: 503, title: 'It took too long' },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ProblemName = keyof typeof PROBLEMS;
+
+/** Seconds after which a client may try again what a 503 kept it from. */
+const RETRY_AFTER_SECONDS = 2;
+
+interface ProblemOptions extends ErrorOptions {
+  readonly flaws?: readonly Flaw[] | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Further members of the answer. */
+  readonly members?: Readonly<Record<string, unknown>>;
+}
+
+/** A request that is answered with a problem. The message is its `detail`: what was expected, what came, what to do. */
+export class ProblemError extends MillraceError {
+  readonly code: ProblemName;
+  readonly options: ProblemOptions;
+  constructor(code: ProblemName, detail: string, options: ProblemOptions = {}) {
+    super(detail, options);
+    this.code = code;
+    this.options = options;
+  }
+}
+
+export function problemAnswer(
+  { code, message, options }: ProblemError,
+  requestId: string,
+): APIGatewayProxyStructuredResultV2 {
+  const { status, title } = PROBLEMS[code];
+  return {
+    statusCode: status,
+    headers: {
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+      ...(status === 503 && { 'retry-after': String(RETRY_AFTER_SECONDS) }),
+      ...options.headers,
+    },
+    body: JSON.stringify({
+      type: `urn:millrace:problem:${code}`,
+      title,
+      status,
+      detail: message,
+      request_id: requestId,
+      ...options.members,
+      ...(options.flaws && { errors: options.flaws }),
+    }),
+  };
+}

@@ -1,0 +1,57 @@
+import { parseJson } from '../queue/json.ts';
+import type { HttpEvent } from './http.ts';
+import { ProblemError } from './problems.ts';
+
+/**
+ * The JSON value of a request's body.
+ * @throws ProblemError: another content type, nothing there, too large, not UTF-8, not JSON, or a value that would be lost
+ */
+export function jsonBody(event: HttpEvent, { maxBytes }: { maxBytes: number }): unknown {
+  const { body = '' } = event;
+  // Before it is decoded: four characters of base64 are three bytes.
+  const bytes = event.isBase64Encoded ? Math.floor((body.length * 3) / 4) : Buffer.byteLength(body);
+  if (bytes > maxBytes + 2) {
+    throw new ProblemError('too-large', `The body may have ${maxBytes} bytes.`);
+  }
+  if (bytes === 0) throw new ProblemError('not-json', 'The body is empty; send a JSON object.');
+  refuseOtherTypes(event);
+  const parsed = parseJson(event.isBase64Encoded ? decodeBase64(body) : body);
+  switch (parsed.kind) {
+    case 'parsed':
+      return parsed.value;
+    case 'malformed':
+      throw new ProblemError('not-json', `The body is not JSON: ${parsed.detail}.`);
+    case 'flawed':
+      throw new ProblemError('unstorable-value', 'The body holds what would not come back as it was sent.', {
+        flaws: parsed.flaws,
+      });
+  }
+}
+
+/** `application/json` or `application/<name>+json`; JSON has one encoding, so a charset may only repeat it. */
+const JSON_TYPE = /^application\/(?:json|[\w.-]+\+json)(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+
+function refuseOtherTypes({ headers }: HttpEvent): void {
+  const type = headers['content-type'];
+  if (type === undefined || !JSON_TYPE.test(type)) {
+    const came = type === undefined ? 'there was none' : `it was ${JSON.stringify(type.slice(0, 100))}`;
+    throw new ProblemError('unsupported-media-type', `Send the header content-type: application/json; ${came}.`, {
+      headers: { accept: 'application/json' },
+    });
+  }
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new ProblemError('unsupported-media-type', 'Send the body without a content-encoding.', {
+      headers: { 'accept-encoding': 'identity' },
+    });
+  }
+}
+
+/** Strict, unlike Buffer: bytes that are not UTF-8 would else become U+FFFD without a word. */
+function decodeBase64(body: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(body, 'base64'));
+  } catch {
+    throw new ProblemError('not-json', 'The body is not UTF-8, which JSON has to be.');
+  }
+}

@@ -1,0 +1,55 @@
+import type { Position } from './marks.ts';
+
+/** Marks of a position that has seen nothing yet. */
+export const FROM_THE_BEGINNING: Position['marks'] = Array(11).fill(null);
+
+/** A row's place in the claim order. */
+export interface Spot {
+  readonly priority: number;
+  readonly runAt: string;
+}
+
+/** What a claim saw, as far as it moves the marks. */
+export interface Sight {
+  /** The statement's now() less the grace. No mark goes beyond it: what commits late is still found. */
+  readonly seenUntil: string;
+  /** It started from the beginning (a resume). */
+  readonly lookedBack: boolean;
+  readonly resumedAt: string | null;
+  /** It found fewer rows than it asked for. */
+  readonly exhausted: boolean;
+  /** Rows picked in claim order. */
+  readonly urgent: readonly Spot[];
+  /** Rows picked for their age: the first of their priority. */
+  readonly aged: readonly Spot[];
+  /** Rows of both that were too heavy for this claim. They stay pending. */
+  readonly leftOut: readonly Spot[];
+}
+
+/**
+ * Moves the marks. A claim that got all it asked for has seen its lowest priority up to its last row, and all above;
+ * below that, what it took for its age. No mark passes a row that was left out.
+ */
+export function advance(position: Position, sight: Sight): Position {
+  const before = sight.lookedBack ? FROM_THE_BEGINNING : position.marks;
+  const lowest = Math.min(...sight.urgent.map((spot) => spot.priority));
+  const marks = before.map((mark, i) => {
+    const priority = 5 - i;
+    if (sight.exhausted || priority > lowest) return sight.seenUntil;
+    const seen = latest(priority === lowest ? sight.urgent : sight.aged, priority);
+    return seen === null ? mark : earlier(sight.seenUntil, seen);
+  });
+  for (const { priority, runAt } of sight.leftOut) marks[5 - priority] = earlier(marks[5 - priority] ?? null, runAt);
+  return { marks, rescannedAt: position.rescannedAt, resumedAt: sight.resumedAt };
+}
+
+function latest(spots: readonly Spot[], priority: number): string | null {
+  const times = spots.filter((spot) => spot.priority === priority).map((spot) => spot.runAt);
+  return times.sort().at(-1) ?? null;
+}
+
+/** `null` is the beginning of time. */
+export function earlier(a: string | null, b: string | null): string | null {
+  if (a === null || b === null) return null;
+  return a < b ? a : b;
+}

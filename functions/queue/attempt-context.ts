@@ -1,0 +1,56 @@
+import { attemptError } from './attempt-error.ts';
+import type { Context, Log } from './context.ts';
+import type { Db } from './db.ts';
+import type { ClaimedJob } from './job.ts';
+import type { Stopper } from './stopper.ts';
+import type { JobTransaction } from './transaction.ts';
+
+/** The `ctx` of one attempt. Signal and log are made when first asked for: most small jobs ask for neither. */
+export class AttemptContext implements Context {
+  readonly job: Context['job'];
+  readonly transaction: Context['transaction'];
+  readonly #stopper: Stopper;
+  readonly #log: Log;
+
+  constructor(job: ClaimedJob, stopper: Stopper, transaction: JobTransaction, log: Log) {
+    this.job = {
+      id: job.id,
+      kind: job.kind,
+      queue: job.queue,
+      subject: job.subject,
+      attempt: job.attempts,
+      maxAttempts: job.maxAttempts,
+      createdAt: job.createdAt,
+    };
+    this.#stopper = stopper;
+    this.#log = log;
+    // An own property, so that `({ transaction }) => …` works.
+    this.transaction = <Result>(fn: (tx: Db) => Promise<Result>) => transaction.run(fn, stopper.signal);
+  }
+
+  get signal(): AbortSignal {
+    return this.#stopper.signal;
+  }
+
+  /** The job's id: the same in every attempt. */
+  get idempotencyKey(): string {
+    return this.job.id;
+  }
+
+  get log(): Log {
+    const fields = { jobId: this.job.id, kind: this.job.kind, attempt: this.job.attempt };
+    const log = this.#log;
+    return {
+      debug: (message, more) => log.debug(message, { ...fields, ...more }),
+      info: (message, more) => log.info(message, { ...fields, ...more }),
+      warn: (message, more) => log.warn(message, { ...fields, ...more }),
+      error: (message, more) => log.error(message, { ...fields, ...more }),
+    };
+  }
+
+  readonly stray = (reason: unknown): void => {
+    const now = new Date();
+    const { name, message } = attemptError(reason, { attempt: this.job.attempt, startedAt: now, failedAt: now });
+    this.log.error('a promise that the processor did not await was rejected', { error: { name, message } });
+  };
+}

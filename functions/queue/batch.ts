@@ -1,0 +1,54 @@
+import type { ClaimedJob, JobId } from './job.ts';
+import type { Settlement } from './outcome.ts';
+
+export type Written = Exclude<Settlement, { kind: 'none' }>;
+
+/** An attempt that has ended, and what is to be written for it. */
+export interface Ended {
+  readonly job: ClaimedJob;
+  readonly settlement: Written;
+  /** About what it takes on the wire. */
+  readonly bytes: number;
+  readonly durationMs: number;
+}
+
+/** 500 rows take 1.0 to 1.4 times the jobs a second of 100, more brings nothing (measured). Bytes bound one message. */
+export const SETTLE_LIMITS = { rows: 500, bytes: 4 * 1024 * 1024 };
+
+/**
+ * Those that one statement of `verb` settles next: in order of their end, within the limits, the first always. No job is
+ * in it twice (its older claim is stale), since the answer names jobs, not claims.
+ */
+export function nextBatch(
+  ended: readonly Ended[],
+  verb: Written['kind'],
+  limits: { readonly rows: number; readonly bytes: number } = SETTLE_LIMITS,
+): Ended[] {
+  const batch: Ended[] = [];
+  const ids = new Set<JobId>();
+  let bytes = 0;
+  for (const one of ended) {
+    if (one.settlement.kind !== verb || ids.has(one.job.id)) continue;
+    bytes += one.bytes;
+    if (batch.length > 0 && (batch.length === limits.rows || bytes > limits.bytes)) break;
+    batch.push(one);
+    ids.add(one.job.id);
+  }
+  return batch;
+}
+
+/** Id and token, and the JSON that goes with them. */
+const ROW_BYTES = 80;
+
+export function bytesOf(settlement: Written): number {
+  if (settlement.kind === 'complete') return ROW_BYTES + jsonBytes(settlement.result);
+  return settlement.kind === 'release' ? ROW_BYTES : ROW_BYTES + jsonBytes(settlement.error);
+}
+
+function jsonBytes(value: unknown): number {
+  // Most results are nothing or a number; they are not worth a JSON.stringify.
+  if (typeof value === 'string' || (typeof value === 'object' && value !== null)) {
+    return Buffer.byteLength(JSON.stringify(value));
+  }
+  return 8;
+}

@@ -1,0 +1,55 @@
+import type { Db } from './db.ts';
+import { type ClaimedJob, type ClaimedRow, claimedJob } from './job.ts';
+import type { Kinds } from './marks.ts';
+
+const CLAIM_SUSPECT = `
+WITH lane AS MATERIALIZED (
+  SELECT ARRAY(
+           SELECT k.kind
+           FROM unnest($3::text[]) k(kind)
+           WHERE NOT EXISTS (
+             SELECT
+             FROM millrace.pauses p
+             WHERE p.resumed_at IS NULL AND (p.scope, p.name) IN (('kind', k.kind), ('queue', $2)))
+         ) AS kinds
+),
+due AS MATERIALIZED (
+  SELECT i.id
+  FROM millrace.live_jobs i
+  WHERE i.status = 'pending' AND i.reaps >= 2
+    AND i.queue = $2 AND i.run_at <= now()
+    AND array_position((SELECT l.kinds FROM lane l), i.kind) IS NOT NULL
+  ORDER BY i.run_at
+  LIMIT 1
+  FOR UPDATE SKIP LOCKED
+),
+claimed AS (
+  UPDATE millrace.live_jobs j
+  SET status = 'processing',
+      attempts = j.attempts + 1,
+      locked_by = $1,
+      locked_until = clock_timestamp()
+        + make_interval(secs => ($4::float8[])[array_position($3::text[], j.kind)]),
+      started_at = clock_timestamp()
+  WHERE j.id = (SELECT d.id FROM due d)
+  RETURNING j.*
+)
+SELECT c.id, c.kind, c.priority, c.subject, c.attempts, c.max_attempts, c.reaps,
+       to_char(c.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
+       to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at,
+       (extract(epoch FROM c.started_at - c.run_at) * 1000)::float8 AS waited_ms,
+       (SELECT p.payload FROM millrace.payloads p WHERE p.id = c.id) AS payload
+FROM claimed c`;
+
+/**
+ * Takes the oldest due job that was reaped twice or more: it may be what ended its workers, so the caller runs it with
+ * nothing else in flight. Ordinary claims never return one.
+ */
+export async function claimSuspect(
+  db: Db,
+  request: { readonly token: string; readonly queue: string; readonly kinds: Kinds },
+): Promise<ClaimedJob | undefined> {
+  const { token, queue, kinds } = request;
+  const { rows } = await db.query<ClaimedRow>(CLAIM_SUSPECT, [token, queue, [...kinds.keys()], [...kinds.values()]]);
+  return rows[0] && claimedJob(rows[0], token, queue);
+}

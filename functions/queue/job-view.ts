@@ -1,0 +1,35 @@
+import type { AttemptError, JobId, Status } from './job.ts';
+
+/** What is shown of a job outside, named as on the wire. Times are ISO 8601, UTC, with microseconds. */
+export interface JobView {
+  readonly id: JobId;
+  readonly kind: string;
+  readonly queue: string;
+  readonly subject: string | null;
+  readonly status: Status;
+  readonly priority: number;
+  /** Attempts begun so far. */
+  readonly attempts: number;
+  readonly max_attempts: number;
+  /** When it is due, or was when it was last claimed. */
+  readonly run_at: string;
+  readonly created_at: string;
+  /** Begin of the latest attempt. */
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly cancel_requested_at: string | null;
+}
+
+/** One row of a listing: of its errors only the last one, without the stack, so that 200 rows stay below 1 MB. */
+export interface ListedJob extends JobView {
+  readonly last_error: Omit<AttemptError, 'stack'> | null;
+}
+
+/** Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs. */
+export const VIEW_COLUMNS = `
+  j.id, j.kind, j.queue, j.subject, j.status, j.priority, j.attempts, j.max_attempts,
+  to_char(j.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
+  to_char(j.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at,
+  to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
+  to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS finished_at,
+  to_char(j.cancel_requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS cancel_requested_at`;

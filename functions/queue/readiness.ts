@@ -1,0 +1,86 @@
+import type { Db } from './db.ts';
+import type { PauseScope } from './pause.ts';
+
+export interface Readiness {
+  /** Number of the newest migration that was applied. */
+  readonly schemaVersion: number;
+  /** Seconds since the oldest due job became due; 0 if none is. */
+  readonly lagSeconds: number;
+  readonly paused: readonly { readonly scope: PauseScope; readonly name: string }[];
+  /** Kinds with a due job that no worker of the last two minutes has: at most 100, by name. */
+  readonly unclaimedKinds: readonly string[];
+  /** Queues with a pending job that no worker of the last two minutes serves, likewise. */
+  readonly unclaimedQueues: readonly string[];
+  /** When a worker last said that it is there, which it does each half minute; null: never. */
+  readonly lastWorkerAt: string | null;
+}
+
+/** What keeps jobs from being worked on, in one snapshot. Reads the first pending job of each kind, of at most 1,000. */
+export async function readiness(db: Db): Promise<Readiness> {
+  return (await db.query<Readiness>(READINESS)).rows[0] as Readiness;
+}
+
+const READINESS = `
+WITH RECURSIVE pending_kinds AS (
+  (SELECT kind, 1 AS n FROM millrace.live_jobs WHERE status = 'pending' ORDER BY kind LIMIT 1)
+  UNION ALL
+  SELECT (SELECT j.kind FROM millrace.live_jobs j WHERE j.status = 'pending' AND j.kind > k.kind ORDER BY j.kind LIMIT 1), n + 1
+  FROM pending_kinds k
+  WHERE k.kind IS NOT NULL AND n < 1000
+),
+pending_queues AS (
+  (SELECT queue, 1 AS n FROM millrace.live_jobs WHERE status = 'pending' AND reaps < 2 ORDER BY queue LIMIT 1)
+  UNION ALL
+  SELECT (
+    SELECT j.queue
+    FROM millrace.live_jobs j
+    WHERE j.status = 'pending' AND j.reaps < 2 AND j.queue > q.queue
+    ORDER BY j.queue
+    LIMIT 1
+  ), n + 1
+  FROM pending_queues q
+  WHERE q.queue IS NOT NULL AND n < 1000
+),
+due AS (
+  SELECT k.kind, oldest.run_at
+  FROM pending_kinds k
+  CROSS JOIN LATERAL (
+    SELECT j.run_at
+    FROM millrace.live_jobs j
+    WHERE j.kind = k.kind AND j.status = 'pending'
+    ORDER BY j.run_at
+    LIMIT 1
+  ) oldest
+  WHERE oldest.run_at <= now()
+),
+workers AS (
+  SELECT queue, kinds
+  FROM millrace.claim_marks
+  WHERE rescanned_at > now() - interval '2 minutes'
+)
+SELECT
+  (SELECT max(version) FROM millrace.migrations) AS "schemaVersion",
+  coalesce((SELECT extract(epoch FROM now() - min(run_at)) FROM due), 0)::float8 AS "lagSeconds",
+  coalesce((
+    SELECT jsonb_agg(jsonb_build_object('scope', scope, 'name', name) ORDER BY scope, name)
+    FROM millrace.pauses
+    WHERE resumed_at IS NULL
+  ), '[]') AS paused,
+  ARRAY(
+    SELECT kind FROM due
+    EXCEPT
+    SELECT unnest(kinds) FROM workers
+    ORDER BY 1
+    LIMIT 100
+  ) AS "unclaimedKinds",
+  ARRAY(
+    SELECT queue FROM pending_queues WHERE queue IS NOT NULL
+    EXCEPT
+    SELECT queue FROM workers
+    ORDER BY 1
+    LIMIT 100
+  ) AS "unclaimedQueues",
+  (
+    SELECT to_char(max(rescanned_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    FROM millrace.claim_marks
+  ) AS "lastWorkerAt"`;

@@ -1,0 +1,74 @@
+import type { Log } from './context.ts';
+import { type Contract, type Contracts, DEFAULTS, NAME, type Processors } from './contract.ts';
+import type { Emit } from './events.ts';
+import type { Connect } from './lane.ts';
+import type { Processor } from './perform.ts';
+
+export interface RunOptions<C extends Contracts> {
+  readonly contracts: C;
+  readonly processors: Processors<C>;
+  /** Opens a connection; the run opens at most 1 + `transactions`, each when it is first needed, and ends them. */
+  readonly connect: Connect;
+  /** Queues to serve, in turn. Default: `default` and those that the contracts name. */
+  readonly queues?: readonly string[] | undefined;
+  /** Jobs in flight at once, 1 or more. */
+  readonly concurrency: number;
+  /** Connections for `ctx.transaction`, and so how many of them go on at once; 0 or more. */
+  readonly transactions: number;
+  /** Milliseconds that remain, Infinity for a run without end. Attempts that are not finished 5 s before go back. */
+  readonly deadline: () => number;
+  /** Seconds since its start for which the run asks for jobs. 0: until nothing is due. What it holds then, it finishes. */
+  readonly lingerSeconds: number;
+  /** When it aborts, the run drains within 5 s: it claims nothing, and what does not finish goes back with its attempt. */
+  readonly signal?: AbortSignal | undefined;
+  readonly emit: Emit;
+  readonly log: Log;
+  /** Seconds by which a lease outlives its job's deadline. Default 10; less makes tests of crashes quick. */
+  readonly leaseMarginSeconds?: number | undefined;
+  /** Seconds that a statement of the run may take; then it is given up with its connection. Default 10. */
+  readonly statementSeconds?: number | undefined;
+}
+
+/** A kind that this run can perform. */
+export interface Performable extends Contract {
+  readonly process: Processor;
+}
+
+/** @throws RangeError naming the option that is out of bounds */
+export function checkOptions<C extends Contracts>({
+  concurrency,
+  transactions,
+  lingerSeconds,
+  queues,
+}: RunOptions<C>): void {
+  whole('concurrency', concurrency, 1);
+  whole('transactions', transactions, 0);
+  if (!(lingerSeconds >= 0)) throw new RangeError(`lingerSeconds must be 0 or more, not ${lingerSeconds}`);
+  if (queues?.length === 0) throw new RangeError('queues must name a queue, or be left out');
+  const misnamed = queues?.find((queue) => !NAME.test(queue));
+  if (misnamed !== undefined) throw new RangeError(`queues: "${misnamed}" does not match ${NAME.source}`);
+}
+
+/** Kinds that have a processor, by name. */
+export function performableKinds<C extends Contracts>({
+  contracts,
+  processors,
+}: RunOptions<C>): Map<string, Performable> {
+  const code = new Map<string, unknown>(Object.entries(processors));
+  const kinds = new Map<string, Performable>();
+  for (const [kind, contract] of Object.entries(contracts)) {
+    const process = code.get(kind);
+    if (typeof process === 'function') kinds.set(kind, { ...contract, process: process as Processor });
+  }
+  if (kinds.size === 0) throw new RangeError('contracts and processors have no kind in common: there is nothing to do');
+  return kinds;
+}
+
+export function servedQueues<C extends Contracts>({ contracts, queues }: RunOptions<C>): string[] {
+  return [...new Set(queues ?? [DEFAULTS.queue, ...Object.values(contracts).map(({ queue }) => queue)])];
+}
+
+function whole(option: string, value: number, min: number): void {
+  if (!Number.isInteger(value) || value < min)
+    throw new RangeError(`${option} must be a whole number from ${min}, not ${value}`);
+}

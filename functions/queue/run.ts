@@ -1,0 +1,140 @@
+import { Attempts } from './attempts.ts';
+import { backoff } from './backoff.ts';
+import { Bell } from './bell.ts';
+import { Broker } from './broker.ts';
+import type { Contracts } from './contract.ts';
+import { MillraceError } from './errors.ts';
+import type { Emit } from './events.ts';
+import { kindsThatFit } from './fits.ts';
+import { InFlight } from './in-flight.ts';
+import { Lane } from './lane.ts';
+import { Lanes } from './lanes.ts';
+import { perform } from './perform.ts';
+import { reasonToStop } from './phase.ts';
+import { failureEvent } from './postgres-error.ts';
+import { RunClock } from './run-clock.ts';
+import { checkOptions, type Performable, performableKinds, type RunOptions, servedQueues } from './run-options.ts';
+import { Supply } from './supply.ts';
+import { type RunSummary, Tally } from './tally.ts';
+import { JobTransaction } from './transaction.ts';
+import { Watcher } from './watcher.ts';
+
+export type { Connect, Connection } from './lane.ts';
+export type { RunOptions } from './run-options.ts';
+export type { RunSummary } from './tally.ts';
+
+/** The run ended because of the database, not of a job. `summary` is what it did until then, `cause` what the database said. */
+export class RunFailedError extends MillraceError {
+  readonly code = 'run_failed';
+  readonly summary: RunSummary;
+  constructor(summary: RunSummary, cause: unknown) {
+    super(`the run ended with the database failing: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+    this.summary = summary;
+  }
+}
+
+/**
+ * Works: claims jobs, performs them and settles them until its time is up, it is told to drain, or nothing is left to do
+ * (`reason` in the summary). Any number of runs may go on at once, in one process or many.
+ * @throws RunFailedError if the database failed to the end or refuses for good; never for a job
+ */
+export async function run<C extends Contracts>(options: RunOptions<C>): Promise<RunSummary> {
+  checkOptions(options);
+  const clock = new RunClock(options.deadline, options.statementSeconds);
+  const db = new Lane(options.connect, clock.statementMs);
+  const lanes = new Lanes(options.transactions, () => new Lane(options.connect, clock.statementMs));
+  const emit = guarded(options);
+  const tally = new Tally(emit);
+  const { attempts, broker, supply } = assembled(options, { clock, db, lanes, tally, emit });
+
+  const drain = (why: string) => attempts.drain(why);
+  clock.onDrainMargin(() => drain('the run is near its deadline'));
+  const drainNow = () => {
+    clock.drainNow();
+    drain('the worker shuts down');
+  };
+  if (options.signal?.aborted) drainNow();
+  options.signal?.addEventListener('abort', drainNow, { once: true });
+  try {
+    const { reason, failure } = await broker.run();
+    const heard = !clock.end.aborted && (await left(supply, db));
+    const summary = tally.summary(reason, Math.round(clock.elapsedMs));
+    if (failure !== undefined && !(heard && reason !== 'failed')) throw new RunFailedError(summary, failure);
+    return summary;
+  } finally {
+    options.signal?.removeEventListener('abort', drainNow);
+    clock.stop();
+    await Promise.all([db.close(), lanes.close()]);
+  }
+}
+
+/** What a run leaves behind is a help to the next, which does without if need be. Resolves whether the database took it. */
+async function left(supply: Supply, db: Lane): Promise<boolean> {
+  return supply.leave(db).then(
+    () => true,
+    () => false,
+  );
+}
+
+interface Parts {
+  readonly clock: RunClock;
+  readonly db: Lane;
+  readonly lanes: Lanes;
+  readonly tally: Tally;
+  readonly emit: Emit;
+}
+
+function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, lanes, tally, emit }: Parts) {
+  const kinds = performableKinds(options);
+  const kindOf = (kind: string) => kinds.get(kind) as Performable;
+  const fitting = (remainingMs: number) => kindsThatFit(kinds, remainingMs, options.leaseMarginSeconds);
+  const bell = new Bell();
+  const inFlight = new InFlight();
+  const supply = new Supply(servedQueues(options), fitting(Infinity), emit);
+  const attempts = new Attempts({
+    inFlight,
+    tally,
+    bell,
+    perform: (job, stopper) => {
+      const { process, ...contract } = kindOf(job.kind);
+      const transaction = new JobTransaction(job, lanes, clock.end);
+      return perform(job, contract, process, { stopper, transaction, log: options.log });
+    },
+    delaySeconds: (kind, count) => backoff(kindOf(kind).backoff, count),
+  });
+  const broker = new Broker({
+    db,
+    concurrency: options.concurrency,
+    attempts,
+    inFlight,
+    supply,
+    tally,
+    bell,
+    watcher: new Watcher(inFlight),
+    kinds: () => fitting(clock.remainingMs),
+    reasonToStop: (at) =>
+      reasonToStop({
+        ...at,
+        drainRequested: options.signal?.aborted ?? false,
+        remainingMs: clock.remainingMs,
+        elapsedMs: clock.elapsedMs,
+        lingerMs: options.lingerSeconds * 1000,
+      }),
+    onFailure: (during, error) => emit(failureEvent(during, error)),
+    end: clock.end,
+  });
+  return { attempts, broker, supply };
+}
+
+/** A listener that throws is a fault of its own; the jobs go on. */
+function guarded({ emit, log }: Pick<RunOptions<Contracts>, 'emit' | 'log'>): Emit {
+  return (event) => {
+    try {
+      emit(event);
+    } catch (error) {
+      log.error('a listener of queue events threw', { event: event.name, error });
+    }
+  };
+}

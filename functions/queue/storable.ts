@@ -1,0 +1,80 @@
+import { UnstorableError } from './errors.ts';
+import { flawsOf, MAX_DEPTH, pointerTo, textFlaw } from './flaws.ts';
+
+/** Bytes of JSON that a job's result may take. */
+export const RESULT_MAX_BYTES = 262_144;
+
+/**
+ * The JSON text of a value that a program made, if jsonb can hold it; `undefined` becomes `null`.
+ * As everywhere in JSON, NaN becomes null and Dates become text.
+ * @throws UnstorableError with a JSON pointer: a cycle, a BigInt, a function, a symbol, NUL or half a surrogate pair in
+ * a string or key, more than 100 levels, more than 256 KiB, a getter or toJSON that throws
+ */
+export function assertStorable(value: unknown): string {
+  const text = textOf(value);
+  if (Buffer.byteLength(text) > RESULT_MAX_BYTES) {
+    throw new UnstorableError(
+      '',
+      `takes more than ${RESULT_MAX_BYTES} bytes as JSON; keep it elsewhere and return where`,
+    );
+  }
+  if (ESCAPED.test(text)) {
+    const [flaw] = flawsOf(JSON.parse(text), textFlaw);
+    if (flaw !== undefined) throw new UnstorableError(flaw.pointer, flaw.detail);
+  }
+  return text;
+}
+
+/** How JSON.stringify writes what jsonb refuses. Also matches a harmless `\\u0000` behind a backslash, hence the second look. */
+const ESCAPED = /\\u(?:0000|d[89a-f])/;
+
+function textOf(value: unknown): string {
+  const path = new Path();
+  try {
+    return (
+      JSON.stringify(value, function (this: object, key: string, held: unknown) {
+        path.enter(this, key, held);
+        return held;
+      }) ?? 'null'
+    );
+  } catch (error) {
+    if (error instanceof UnstorableError) throw error;
+    throw new UnstorableError('', 'cannot be turned into JSON: a getter or toJSON threw, or it is too large', {
+      cause: error,
+    });
+  }
+}
+
+/** Where JSON.stringify is: of each object, what holds it and under which key. */
+class Path {
+  readonly #places = new Map<object, { holder: object; key: string; depth: number }>();
+
+  enter(holder: object, key: string, held: unknown): void {
+    switch (typeof held) {
+      case 'bigint':
+      case 'function':
+      case 'symbol':
+        throw new UnstorableError(this.#pointer(holder, key), `is a ${typeof held}, which JSON cannot hold`);
+      case 'object':
+        if (held !== null) this.#descend(holder, key, held);
+    }
+  }
+
+  #descend(holder: object, key: string, held: object): void {
+    const depth = (this.#places.get(holder)?.depth ?? 0) + 1;
+    if (depth > MAX_DEPTH) {
+      throw new UnstorableError('', `is nested deeper than ${MAX_DEPTH} levels`);
+    }
+    for (let at: object | undefined = holder; at !== undefined; at = this.#places.get(at)?.holder) {
+      if (at === held) throw new UnstorableError(this.#pointer(holder, key), 'holds an object that holds it (a cycle)');
+    }
+    this.#places.set(held, { holder, key, depth });
+  }
+
+  #pointer(holder: object, key: string): string {
+    const keys = [key];
+    for (let at = this.#places.get(holder); at !== undefined; at = this.#places.get(at.holder)) keys.unshift(at.key);
+    // The outermost holder is JSON.stringify's own wrapper, under the empty key.
+    return pointerTo(keys.slice(1));
+  }
+}

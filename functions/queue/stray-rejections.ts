@@ -1,0 +1,27 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Told of a promise that a processor left behind and that was rejected with nobody looking. */
+type OnStray = (reason: unknown) => void;
+
+const attempts = new AsyncLocalStorage<OnStray>();
+let listening = false;
+
+/**
+ * Runs `processor` so that promises it leaves behind (not awaited, or rejected after it was given up) do not end the
+ * process: one bad job never kills the others. Rejections that come from anywhere else keep their default.
+ */
+export function sheltered<T>(onStray: OnStray, processor: () => T): T {
+  if (!listening) {
+    listening = true;
+    process.on('unhandledRejection', listener);
+  }
+  return attempts.run(onStray, processor);
+}
+
+/** Node calls it in the asynchronous context of the rejected promise, which tells whose it was. */
+function listener(reason: unknown): void {
+  const onStray = attempts.getStore();
+  if (onStray) onStray(reason);
+  // Without our listener Node would make it an uncaught exception; so it stays, unless somebody else listens too.
+  else if (process.listenerCount('unhandledRejection') === 1) throw reason;
+}

@@ -1,0 +1,81 @@
+import type { Emit } from './events.ts';
+import type { ClaimedJob } from './job.ts';
+import type { Reason } from './phase.ts';
+import type { Settled } from './settle.ts';
+
+/** What a run did. Each claimed job is counted in exactly one of the others. */
+export interface RunSummary {
+  readonly claimed: number;
+  readonly completed: number;
+  readonly retried: number;
+  readonly buried: number;
+  /** Given back with their attempt: snoozed, or not finished when the run had to end. */
+  readonly released: number;
+  readonly cancelled: number;
+  /** Somebody else had the job by then; what this run did of it changes nothing. */
+  readonly overtaken: number;
+  /** The database could not be told, or refused to hear it, before the run's end. Their leases run out, and they run again. */
+  readonly unsettled: number;
+  readonly reason: Reason;
+  readonly durationMs: number;
+}
+
+type Count = Exclude<keyof RunSummary, 'unsettled' | 'reason' | 'durationMs'>;
+
+/** Counts what becomes of a run's jobs, and says it as events. */
+export class Tally {
+  readonly #counts: Record<Count, number> = {
+    claimed: 0,
+    completed: 0,
+    retried: 0,
+    buried: 0,
+    released: 0,
+    cancelled: 0,
+    overtaken: 0,
+  };
+  readonly #emit: Emit;
+
+  constructor(emit: Emit) {
+    this.#emit = emit;
+  }
+
+  claimed({ id, kind, attempts: attempt, waitedMs }: ClaimedJob): void {
+    this.#counts.claimed++;
+    this.#emit({ name: 'job.claimed', id, kind, attempt, waitedMs });
+  }
+
+  /** `ctx.transaction` committed the completion with the processor's writes. */
+  committed(job: ClaimedJob, durationMs: number): void {
+    this.#counts.completed++;
+    this.#emit({ name: 'job.completed', ...named(job), durationMs });
+  }
+
+  overtaken(job: ClaimedJob): void {
+    this.#counts.overtaken++;
+    this.#emit({ name: 'job.overtaken', ...named(job) });
+  }
+
+  settled({ ended: { job, settlement, durationMs }, verdict }: Settled): void {
+    if (verdict === 'refused') return;
+    this.#counts[verdict]++;
+    if (verdict === 'overtaken') {
+      this.#emit({ name: 'job.overtaken', ...named(job) });
+    } else if ((verdict === 'retried' || verdict === 'buried') && 'error' in settlement) {
+      const { name, message } = settlement.error;
+      const delay = settlement.kind === 'retry' ? { delaySeconds: settlement.delaySeconds } : {};
+      this.#emit({ name: `job.${verdict}`, ...named(job), durationMs, error: { name, message }, ...delay });
+    } else if (verdict === 'completed' || verdict === 'released' || verdict === 'cancelled') {
+      this.#emit({ name: `job.${verdict}`, ...named(job), durationMs });
+    }
+  }
+
+  summary(reason: Reason, durationMs: number): RunSummary {
+    const { claimed, ...ends } = this.#counts;
+    const settled = Object.values(ends).reduce((sum, n) => sum + n, 0);
+    return { claimed, ...ends, unsettled: claimed - settled, reason, durationMs };
+  }
+}
+
+function named({ id, kind, attempts }: ClaimedJob) {
+  return { id, kind, attempt: attempts };
+}

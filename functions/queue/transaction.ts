@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { QueryResultRow } from 'pg';
+import { reconnectDelay } from './backoff.ts';
+import { commit } from './commit.ts';
+import { complete } from './complete.ts';
+import type { Db } from './db.ts';
+import { ClaimLostError, TransactionUsedError } from './errors.ts';
+import type { Claim } from './job.ts';
+import type { Lane, Session } from './lane.ts';
+import type { Lanes } from './lanes.ts';
+import { faultOf } from './postgres-error.ts';
+import { keptResult } from './result.ts';
+
+/** What is known of an attempt's transaction. `unknown`: the COMMIT was sent, and the database could not be asked since. */
+export type TransactionState = 'unused' | 'open' | 'committing' | 'committed' | 'rolled back' | 'lost' | 'unknown';
+
+/**
+ * One attempt's `ctx.transaction`: the processor's writes and the job's completion commit together or not at all.
+ * Once only: the fenced completion is its last statement.
+ */
+export class JobTransaction {
+  state: TransactionState = 'unused';
+  readonly #claim: Claim;
+  readonly #lanes: Lanes;
+  readonly #patience: AbortSignal;
+  #over: Promise<unknown> = Promise.resolve();
+  #giveUp: ((reason: Error) => void) | undefined;
+
+  constructor(claim: Claim, lanes: Lanes, patience: AbortSignal) {
+    this.#claim = claim;
+    this.#lanes = lanes;
+    this.#patience = patience;
+  }
+
+  run<Result>(fn: (tx: Db) => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    if (this.state !== 'unused') {
+      return handled(
+        Promise.reject(
+          new TransactionUsedError('ctx.transaction is the completion of the job: call it once an attempt'),
+        ),
+      );
+    }
+    this.state = 'open';
+    const run = this.#run(fn, signal);
+    this.#over = run;
+    return handled(run);
+  }
+
+  /** Waits for one that still runs, and rejects with its error; resolves at once if there is none or it has ended. */
+  async ended(): Promise<void> {
+    if (this.state === 'open' || this.state === 'committing') await this.#over;
+  }
+
+  /** The attempt was given up: what of it is not at its COMMIT is rolled back by closing its connection. */
+  abandon(): void {
+    if (this.state !== 'open') return;
+    // At once, so that a completion which is answered in this very moment finds it and does not commit.
+    this.state = 'rolled back';
+    this.#giveUp?.(new ClaimLostError('the attempt was given up'));
+  }
+
+  async #run<Result>(fn: (tx: Db) => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    const abandoned = handled(
+      new Promise<never>((_, reject) => {
+        this.#giveUp = reject;
+      }),
+    );
+    try {
+      const lane = await this.#lanes.take(signal);
+      let ended = false;
+      const attempt = this.#on(lane, fn, signal).finally(() => {
+        ended = true;
+      });
+      try {
+        return await Promise.race([attempt, abandoned]);
+      } finally {
+        // An abandoned `fn` may still come back to its lane, so nobody else gets that one.
+        if (ended) this.#lanes.give(lane);
+        else this.#lanes.replace(lane);
+      }
+    } catch (error) {
+      if (this.state === 'open') this.state = 'rolled back';
+      throw error;
+    }
+  }
+
+  async #on<Result>(lane: Lane, fn: (tx: Db) => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    const session = await begin(lane, signal);
+    try {
+      const result = await fn(this.#inside(session));
+      const kept = keptResult(result);
+      const accepted = await complete(session, [{ ...this.#claim, result: kept }]);
+      if (accepted.length === 0) throw this.#lost();
+      if (this.state !== 'open') throw new ClaimLostError('the attempt was given up');
+      await this.#commit(session, lane);
+      return result;
+    } catch (error) {
+      if (!session.broken()) await session.query('ROLLBACK').catch(() => {});
+      throw error;
+    }
+  }
+
+  async #commit(session: Session, lane: Lane): Promise<void> {
+    this.state = 'committing';
+    const { fate, error } = await commit(session, lane, this.#claim, this.#patience);
+    this.state = fate;
+    if (fate !== 'committed') throw error;
+  }
+
+  #lost(): ClaimLostError {
+    this.state = 'lost';
+    return new ClaimLostError('the job was taken by somebody else meanwhile; its transaction is rolled back');
+  }
+
+  /** What `fn` is given. Its statements may take as long as the job: giving the attempt up closes their connection. */
+  #inside(session: Session): Db {
+    return {
+      query: async <Row extends QueryResultRow>(text: string, values?: unknown[]) => {
+        if (this.state !== 'open') throw new Error('the transaction is over: await every query within its function');
+        if (CONTROL.test(text)) {
+          throw new Error(
+            `ctx.transaction begins and ends its transaction itself, so not "${text.trim().slice(0, 40)}"; savepoints are fine`,
+          );
+        }
+        return session.query<Row>(text, values, Infinity);
+      },
+    };
+  }
+}
+
+const CONTROL =
+  /^\s*(begin|start\s+transaction|commit|end|abort|prepare\s+transaction|rollback(?!\s+(work\s+|transaction\s+)?to\b))\b/i;
+
+/** Nothing hangs on a BEGIN, so it is repeated until it gets through or the attempt is stopped. */
+async function begin(lane: Lane, signal: AbortSignal): Promise<Session> {
+  for (let failures = 1; ; failures++) {
+    try {
+      const session = await lane.session();
+      await session.query('BEGIN');
+      return session;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (faultOf(error) !== 'lost') throw error;
+      await sleep(reconnectDelay(failures), undefined, { signal }).catch(() => {});
+    }
+  }
+}
+
+/** Marks a promise as looked after: a processor that does not await it must not take the process with it. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

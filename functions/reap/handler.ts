@@ -1,0 +1,100 @@
+import type { Context } from 'aws-lambda';
+import { Database } from '../lambda/database.ts';
+import { databaseEnv, readEnv, reapEnv } from '../lambda/env.ts';
+import { createLog } from '../lambda/log.ts';
+import { once } from '../lambda/once.ts';
+import { loggedEvents, putMetrics, snakeCased } from '../lambda/telemetry.ts';
+import { prune } from '../queue/prune.ts';
+import { reap } from '../queue/reap.ts';
+import { rollUp } from '../queue/roll-up.ts';
+import { stats } from '../queue/stats.ts';
+import { upkeep } from '../queue/upkeep.ts';
+
+/** Rows of a statement: some milliseconds of row locks. */
+const REAP_BATCH = 500;
+const PRUNE_BATCH = 2000;
+/** Milliseconds that must remain to begin another statement. */
+const LEAST_MS = 15_000;
+/** Days that have their partition before they begin. */
+const AHEAD_DAYS = 3;
+
+const database = once(() => new Database(readEnv(databaseEnv), 'reap'));
+
+/** What a tick did, part by part. */
+export interface ReapSummary {
+  reaped: number;
+  rolledUp: number;
+  created: readonly string[];
+  dropped: readonly string[];
+  /** Somebody held a lock on the partitions: the next tick goes on. */
+  postponed: boolean;
+  pruned: number;
+}
+
+/**
+ * One tick of the reaper: takes back jobs whose lease ran out, then keeps the tables small. A part that fails does not keep
+ * the others from running; what failed is thrown at the end, all of it.
+ */
+export async function handler(_event: unknown, context: Context): Promise<ReapSummary> {
+  const log = createLog({ function: 'reap', request_id: context.awsRequestId });
+  const { RETENTION_DAYS: keepDays, DEAD_RETENTION_DAYS: deadKeepDays } = readEnv(reapEnv);
+  const db = database();
+  const timeLeft = () => context.getRemainingTimeInMillis() > LEAST_MS;
+  const done: ReapSummary = { reaped: 0, rolledUp: 0, created: [], dropped: [], postponed: false, pruned: 0 };
+
+  const failures = await inTurn({
+    reap: async () => {
+      const emit = loggedEvents(log);
+      for (let count = REAP_BATCH; count === REAP_BATCH && timeLeft(); done.reaped += count) {
+        const jobs = await reap(db, { limit: REAP_BATCH });
+        for (const job of jobs) emit({ name: 'job.reaped', ...job });
+        count = jobs.length;
+      }
+    },
+    rollUp: async () => {
+      done.rolledUp = await rollUp(db);
+    },
+    upkeep: async () => {
+      Object.assign(done, await upkeep(db, { keepDays, aheadDays: AHEAD_DAYS }));
+    },
+    prune: async () => {
+      for (let count = PRUNE_BATCH; count >= PRUNE_BATCH && timeLeft(); done.pruned += count) {
+        count = (await prune(db, { keepDays, deadKeepDays, limit: PRUNE_BATCH })).pruned;
+      }
+    },
+    measure: async () => {
+      const { kinds } = await stats(db);
+      putMetrics(context.functionName, {
+        JobsReaped: [done.reaped, 'Count'],
+        JobsPending: [sum(kinds.map((kind) => kind.pending)), 'Count'],
+        JobsDead: [sum(kinds.map((kind) => kind.dead)), 'Count'],
+        OldestDueAge: [Math.max(0, ...kinds.map((kind) => kind.oldestDueSeconds)), 'Seconds'],
+      });
+    },
+  });
+
+  log.info('tick ended', snakeCased(done));
+  for (const { part, error } of failures) log.error('a part of the tick failed', { part, error });
+  if (failures.length > 0) {
+    const parts = failures.map(({ part }) => part).join(', ');
+    throw new AggregateError(
+      failures.map(({ error }) => error),
+      `these parts of the tick failed: ${parts}`,
+    );
+  }
+  return done;
+}
+
+type Parts = Readonly<Record<string, () => Promise<void>>>;
+
+async function inTurn(parts: Parts): Promise<{ part: string; error: unknown }[]> {
+  const failures: { part: string; error: unknown }[] = [];
+  for (const [part, run] of Object.entries(parts)) {
+    await run().catch((error) => failures.push({ part, error }));
+  }
+  return failures;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, n) => total + n, 0);
+}

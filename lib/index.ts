@@ -1,0 +1,2 @@
+export { JobQueue, type JobQueueProps } from './job-queue.ts';
+export { JobQueueStack, type JobQueueStackProps } from './job-queue-stack.ts';

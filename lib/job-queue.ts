@@ -1,0 +1,84 @@
+import type { Duration, Size } from 'aws-cdk-lib';
+import type * as ec2 from 'aws-cdk-lib/aws-ec2';
+import type * as iam from 'aws-cdk-lib/aws-iam';
+import type * as rds from 'aws-cdk-lib/aws-rds';
+import { Construct } from 'constructs';
+import type { Contracts } from '../functions/queue/contract.ts';
+import { Api } from './api.ts';
+import { Database } from './database.ts';
+import { createFunctions, type JobQueueFunctions } from './functions.ts';
+import { migrateOnDeploy } from './migration.ts';
+import { Network } from './network.ts';
+import { eachMinute } from './schedules.ts';
+
+export interface JobQueueProps {
+  /** The kinds of jobs: read at synth, for their timeouts. */
+  readonly contracts: Contracts;
+  /** Path of the module that exports `contracts`. It goes into the bundle of every function that must know the kinds. */
+  readonly contractsEntry: string;
+  /** Path of the module that exports `processors`. It goes into the worker's bundle alone. */
+  readonly processorsEntry: string;
+  /**
+   * VPC for the database and the functions that use it. Its private subnets must reach Secrets Manager.
+   * @default - a new one: two availability zones, no way to the internet, an endpoint for Secrets Manager
+   */
+  readonly vpc?: ec2.IVpc;
+  /**
+   * Path of a PEM file with the certificates that vouch for the database's server.
+   * @default - those of RDS in the stack's region; regions that opened after 2024 are not among them
+   */
+  readonly databaseCa?: string;
+  /**
+   * How long one run of a worker may take: at least 10 s longer than the longest kind, at most 15 minutes.
+   * @default - a minute of lingering, then the longest kind and 10 s; from 2 to 15 minutes
+   */
+  readonly workerTimeout?: Duration;
+  /** Memory of a worker; its share of a CPU grows with it. @default Size.mebibytes(512) */
+  readonly workerMemory?: Size;
+  /** How many jobs one worker runs at the same time. @default 10 */
+  readonly workerConcurrency?: number;
+  /** How many of them can be in `ctx.transaction` at the same time, each on a connection of its own. @default 2 */
+  readonly workerTransactions?: number;
+  /** Largest payload, as JSON. @default Size.kibibytes(256) */
+  readonly maxPayload?: Size;
+  /** Whole days for which completed and cancelled jobs are kept. @default Duration.days(7) */
+  readonly retention?: Duration;
+  /** Whole days for which dead jobs are kept. @default Duration.days(30) */
+  readonly deadRetention?: Duration;
+}
+
+/** A job queue: an HTTPS API, workers that start each minute, a reaper, and the Postgres that holds the jobs. */
+export class JobQueue extends Construct {
+  /** Base URL of the API, without a slash at its end. */
+  readonly apiUrl: string;
+  readonly database: rds.DatabaseInstance;
+  readonly vpc: ec2.IVpc;
+  readonly functions: JobQueueFunctions;
+  private readonly api: Api;
+
+  constructor(scope: Construct, id: string, props: JobQueueProps) {
+    super(scope, id);
+    const network = new Network(this, 'Network', props);
+    const database = new Database(this, 'Database', {
+      vpc: network.vpc,
+      subnets: network.databaseSubnets,
+      clients: network.functionSecurityGroup,
+    });
+    const functions = createFunctions(this, props, { network, secret: database.secret, ca: props.databaseCa });
+    const { migrate, ...others } = functions;
+    migrateOnDeploy(this, 'Migration', { migrate, after: [network, database], before: Object.values(others) });
+    eachMinute(this, 'WorkSchedule', functions.work, { slot: 0 });
+    eachMinute(this, 'ReapSchedule', functions.reap, {});
+
+    this.api = new Api(this, 'Api', functions);
+    this.apiUrl = this.api.http.apiEndpoint;
+    this.database = database.instance;
+    this.vpc = network.vpc;
+    this.functions = functions;
+  }
+
+  /** Lets a function, user or role enqueue jobs over HTTPS, by requests that it signs (SigV4). */
+  grantEnqueue(grantee: iam.IGrantable): void {
+    this.api.grantEnqueue(grantee);
+  }
+}

@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Target } from './app.ts';
+import { httpEvent, parseTarget } from './event.ts';
+import type { Ending, LocalFunction } from './function.ts';
+import { readBody } from './read-body.ts';
+import { type Answer, answerOf, gatewayAnswer } from './response.ts';
+import { matchRoute, type Route } from './routes.ts';
+import { StartError } from './start-error.ts';
+
+/** What an HTTP API takes before it answers 413, and what a Lambda may return. */
+const REQUEST_MAX_BYTES = 10 * 1024 * 1024;
+const RESPONSE_MAX_BYTES = 6 * 1024 * 1024;
+/** Bytes of request line and headers that an HTTP API accepts. */
+const HEADERS_MAX_BYTES = 10_240;
+/** Names under which this machine calls itself. Any other is somebody else's page steering a browser here. */
+const OWN_NAMES = /^(localhost|[\w-]+\.localhost|127\.0\.0\.1|\[::1\]|host\.docker\.internal)(:\d+)?$/i;
+
+export interface Gateway {
+  /** `http://127.0.0.1:3000`. */
+  readonly url: string;
+  /** From now on requests are answered; those that came before have waited. */
+  open(routes: readonly Target<Route>[]): void;
+  /** Takes no more requests and resolves once those under way are answered; `hurry` cuts them off. */
+  close(): Promise<void>;
+  hurry(): void;
+}
+
+export interface GatewayOptions {
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly invoke: (fn: LocalFunction, event: unknown, requestId: string) => Promise<Ending>;
+  readonly onAnswer: (request: IncomingMessage, status: number, durationMs: number, why?: string) => void;
+}
+
+/** An HTTP API on loopback, the way API Gateway serves it. @throws StartError `port_taken` */
+export async function openGateway({ port, invoke, onAnswer }: GatewayOptions): Promise<Gateway> {
+  const { promise: routes, resolve: open } = Promise.withResolvers<readonly Target<Route>[]>();
+  const server = createServer(
+    { maxHeaderSize: HEADERS_MAX_BYTES, keepAliveTimeout: 65_000 },
+    async (request, response) => {
+      const requestId = randomUUID();
+      const began = performance.now();
+      const { answer, why } = await answerTo(request, requestId, await routes, invoke).catch((error: unknown) => {
+        return { answer: gatewayAnswer(500), why: String(error) };
+      });
+      if (response.destroyed) return;
+      onAnswer(request, answer.status, performance.now() - began, why);
+      if (!server.listening || !request.complete) response.shouldKeepAlive = false;
+      send(response, answer, requestId);
+    },
+  );
+  await listen(server, port);
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    open,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+    hurry: () => server.closeAllConnections(),
+  };
+}
+
+interface Handled {
+  readonly answer: Answer;
+  /** For the person at the terminal, when the gateway itself had to answer. */
+  readonly why?: string;
+}
+
+async function answerTo(
+  request: IncomingMessage,
+  requestId: string,
+  routes: readonly Target<Route>[],
+  invoke: GatewayOptions['invoke'],
+): Promise<Handled> {
+  const receivedAt = new Date();
+  const host = request.headers.host ?? '';
+  if (!OWN_NAMES.test(host))
+    return { answer: gatewayAnswer(403), why: `it was for the host "${host}", not for localhost` };
+  const target = parseTarget(request.url ?? '/');
+  if (target === undefined) return { answer: gatewayAnswer(400) };
+  const body = await readBody(request, REQUEST_MAX_BYTES);
+  if (body === undefined) return { answer: gatewayAnswer(413) };
+  const match = matchRoute(routes, request.method ?? 'GET', target.path);
+  if (match === undefined) return { answer: gatewayAnswer(404) };
+  const { route, pathParameters } = match;
+  const event = httpEvent(request, { routeKey: route.key, ...target, pathParameters, body, requestId, receivedAt });
+  const waiting = new AbortController();
+  const ending = await Promise.race([
+    invoke(route.fn, event, requestId),
+    sleep(route.timeoutMs, undefined, { signal: waiting.signal }),
+  ]).finally(() => waiting.abort());
+  if (ending === undefined)
+    return {
+      answer: gatewayAnswer(503),
+      why: `${route.fn.name} took longer than the gateway's ${route.timeoutMs / 1000} s`,
+    };
+  return answerFrom(ending, route.fn);
+}
+
+function answerFrom(ending: Ending, fn: LocalFunction): Handled {
+  if (ending.kind === 'timed out')
+    return { answer: gatewayAnswer(500), why: `${fn.name} was stopped at its timeout of ${fn.timeoutSeconds} s` };
+  if (ending.kind === 'died') return { answer: gatewayAnswer(500), why: `${fn.name} ended: ${ending.how}` };
+  if (ending.kind === 'threw')
+    return { answer: gatewayAnswer(500), why: `${fn.name} threw ${ending.error.stack ?? ending.error.message}` };
+  if (Buffer.byteLength(ending.json) > RESPONSE_MAX_BYTES)
+    return { answer: gatewayAnswer(500), why: `${fn.name} returned more than 6 MB` };
+  const answer = answerOf(ending.json);
+  return answer
+    ? { answer }
+    : { answer: gatewayAnswer(500), why: `${fn.name} returned no valid response: ${ending.json.slice(0, 200)}` };
+}
+
+function send(response: ServerResponse, answer: Answer, requestId: string): void {
+  response.writeHead(answer.status, {
+    ...answer.headers,
+    'content-length': answer.body.length,
+    'apigw-requestid': requestId,
+    ...(answer.cookies.length > 0 && { 'set-cookie': [...answer.cookies] }),
+  });
+  response.end(answer.body);
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(portError(port, cause)));
+    server.listen(port, '127.0.0.1', resolve);
+  });
+}
+
+function portError(port: number, cause: NodeJS.ErrnoException): StartError {
+  if (cause.code === 'EADDRINUSE') {
+    return new StartError(
+      'port_taken',
+      `Port ${port} is taken by another program: stop that one, or choose another port with PORT=${port + 1} (PORT=0 picks a free one).`,
+      { cause },
+    );
+  }
+  if (cause.code === 'EACCES') {
+    return new StartError(
+      'port_taken',
+      `Port ${port} needs rights that you do not have: choose one from 1024 on, such as PORT=3000.`,
+      { cause },
+    );
+  }
+  return new StartError(
+    'port_taken',
+    `Port ${port} cannot be opened (${cause.code ?? cause.message}): choose another with PORT=….`,
+    { cause },
+  );
+}

@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http';
+import type { Schedule, Target } from './app.ts';
+import type { Ending, LocalFunction } from './function.ts';
+import { isIdle, readableLine } from './log-line.ts';
+
+/** What the person at the terminal gets to see. */
+export interface Reporter {
+  line(text: string): void;
+  /** A function wrote a line. */
+  functionLine(fn: LocalFunction, line: string): void;
+  /** A scheduled invocation ended; only what went wrong is worth a line. */
+  ended(target: Target<Schedule>, ending: Ending): void;
+  /** The gateway answered; `why` is set when it had to do so itself. */
+  answered(request: IncomingMessage, status: number, durationMs: number, why?: string): void;
+}
+
+/** What comes in bursts (completed jobs, requests) gets so many lines a second; the rest of that second is one line. */
+const LINES_A_SECOND = 10;
+
+/**
+ * Writes lines such as `12:30:01 Work     completed  hello.greet 019a…  in 3 ms`. Quiet while nothing happens; `verbose`
+ * shows all that the functions log.
+ */
+export function reporter(write: (line: string) => void, { verbose = false } = {}): Reporter {
+  const line = (text: string, from = 'millrace') =>
+    write(`${new Date().toTimeString().slice(0, 8)} ${from.padEnd(8)} ${text}`);
+  const completed = folded('completed', line);
+  const answered = folded('answered', line);
+  return {
+    line,
+    functionLine: (fn, text) => {
+      const readable = readableLine(text);
+      if (readable === undefined) return;
+      const { name, level } = readable;
+      if (verbose) line(readable.text, fn.name);
+      else if (name === 'job.completed') completed(readable.text, fn.name);
+      else if (level !== 'debug' && name !== REQUEST && !isIdle(readable)) line(readable.text, fn.name);
+    },
+    ended: ({ fn }, ending) => {
+      const text = endingText(fn, ending);
+      if (text) line(text, fn.name);
+    },
+    answered: ({ method, url }, status, durationMs, why) => {
+      const text = `${status} ${method} ${url} in ${Math.round(durationMs)} ms`;
+      if (why !== undefined) line(`${text}: ${why}`, 'HTTP');
+      else answered(text, 'HTTP');
+    },
+  };
+}
+
+/** The functions' own line of each request: the gateway's says the same with the path in it. */
+const REQUEST = 'request';
+
+/** Passes on the first lines of a second and says at its end how many it kept. */
+function folded(word: string, line: (text: string, from: string) => void): (text: string, from: string) => void {
+  let seen = 0;
+  return (text, from) => {
+    seen += 1;
+    if (seen <= LINES_A_SECOND) line(text, from);
+    if (seen > 1) return;
+    setTimeout(() => {
+      if (seen > LINES_A_SECOND) line(`${word}  ${seen - LINES_A_SECOND} more`, from);
+      seen = 0;
+    }, 1000).unref();
+  };
+}
+
+function endingText(fn: LocalFunction, ending: Ending): string | undefined {
+  if (ending.kind === 'threw') return `threw ${ending.error.stack ?? `${ending.error.name}: ${ending.error.message}`}`;
+  if (ending.kind === 'timed out') return `killed at its timeout of ${fn.timeoutSeconds} s`;
+  if (ending.kind === 'died') return `ended by ${ending.how}; the next tick starts another`;
+  return undefined;
+}

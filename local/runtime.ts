@@ -1,0 +1,134 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readApp } from './app.ts';
+import { LocalDatabase } from './database.ts';
+import { openGateway } from './gateway.ts';
+import { lock } from './lock.ts';
+import { startOf } from './process-identity.ts';
+import { Processes } from './processes.ts';
+import type { Reporter } from './reporter.ts';
+import { Announcement } from './runtime-file.ts';
+import { runSchedules } from './schedules.ts';
+import type { Settings } from './settings.ts';
+import { StartError } from './start-error.ts';
+import { synthesize } from './synthesize.ts';
+import { Teardown } from './teardown.ts';
+import { Threads } from './threads.ts';
+
+export interface RuntimeOptions extends Settings {
+  /** Folder with `cdk.json`; data go to `.millrace/` in it. */
+  readonly projectDirectory: string;
+  readonly report: Reporter;
+  /** Gives a start up: whatever is up already is stopped, and startRuntime throws `stopped`. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Runtime {
+  readonly url: string;
+  readonly databaseUrl: string;
+  /** Resolves when the embedded Postgres ended under it: nothing works any more, so stop. */
+  readonly lost: Promise<StartError>;
+  /** Drains: requests under way are answered, workers give their jobs back. Resolves when nothing of it runs any more. */
+  stop(): Promise<void>;
+  /** Shortens a stop under way: requests are cut off, processes are killed. */
+  hurry(): void;
+}
+
+/**
+ * Starts everything on this machine: Postgres (unless one is given), schema, HTTP API on loopback, schedules.
+ * Resolves when all is up. @throws StartError, with nothing left running
+ */
+export async function startRuntime(options: RuntimeOptions): Promise<Runtime> {
+  const teardown = new Teardown();
+  const aborted = () => options.signal?.aborted === true;
+  try {
+    const runtime = await start(options, teardown);
+    options.signal?.throwIfAborted();
+    return runtime;
+  } catch (error) {
+    await teardown.run();
+    throw aborted() ? new StartError('stopped', 'Stopped before it was up.', { cause: error }) : error;
+  }
+}
+
+/** Each part is registered for the teardown before what rests on it, so that it outlives that. */
+async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runtime> {
+  const { projectDirectory, report, tickSeconds } = options;
+  const directory = join(projectDirectory, '.millrace');
+  teardown.add(await mkdir(directory, { recursive: true }).then(() => lock(directory), unwritable));
+
+  const database = new LocalDatabase(options.databaseUrl, join(directory, 'postgres'), report);
+  teardown.add(() => database.stop());
+  const threads = new Threads(report.functionLine);
+  teardown.add(() => threads.close());
+  const gateway = await openGateway({ port: options.port, invoke: threads.invoke, onAnswer: report.answered });
+  const announcement = new Announcement(directory);
+  const processes = new Processes(report.functionLine, (workers) => announcement.change({ workers }));
+  teardown.add(async () => {
+    const [{ killed }] = await Promise.all([processes.drain(), gateway.close()]);
+    if (killed > 0) report.line(`killed ${killed} that did not drain in time`);
+  });
+
+  const assembly = join(directory, 'cdk.out');
+  const [databaseUrl] = await bothOrNeither(
+    options.signal,
+    (signal) => database.start(signal),
+    (signal) => synthesize(projectDirectory, assembly, signal),
+  );
+  const app = await readApp(assembly, databaseUrl);
+  for (const note of app.notes) report.line(note);
+  threads.warm(app.routes.map(({ fn }) => fn));
+
+  const schedules = runSchedules(app.schedules, {
+    tickSeconds,
+    start: (fn, event) => processes.start(fn, event),
+    onEnd: report.ended,
+  });
+  teardown.add(async () => schedules.stop());
+  gateway.open(app.routes);
+  teardown.add(() => announcement.withdraw());
+  await announcement.change({
+    url: gateway.url,
+    databaseUrl,
+    pid: process.pid,
+    start: (await startOf(process.pid)) ?? '',
+    tickSeconds,
+  });
+  return {
+    url: gateway.url,
+    databaseUrl,
+    lost: database.lost,
+    stop: () => teardown.run(),
+    hurry: () => {
+      processes.hurry();
+      gateway.hurry();
+    },
+  };
+}
+
+function unwritable(cause: unknown): never {
+  throw new StartError(
+    'not_writable',
+    `The folder for data cannot be made (${(cause as Error).message}): make its parent writable.`,
+    { cause },
+  );
+}
+
+/** Runs both at once; when one fails the other is told to give up, and its end is awaited before the error goes on. */
+async function bothOrNeither<A, B>(
+  signal: AbortSignal | undefined,
+  first: (signal: AbortSignal) => Promise<A>,
+  second: (signal: AbortSignal) => Promise<B>,
+): Promise<[A, B]> {
+  const failed = new AbortController();
+  const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
+  const failing = (error: unknown) => {
+    failed.abort(error);
+    throw error;
+  };
+  const [a, b] = [first(either).catch(failing), second(either).catch(failing)];
+  await Promise.allSettled([a, b]);
+  // The reason of the first abort is the first error.
+  either.throwIfAborted();
+  return Promise.all([a, b]);
+}

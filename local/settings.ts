@@ -1,0 +1,46 @@
+import { StartError } from './start-error.ts';
+
+export interface Settings {
+  /** 0 to 65535; 0 picks a free one. Default 3000. */
+  readonly port: number;
+  /** A Postgres of your own in place of the embedded one. */
+  readonly databaseUrl: string | undefined;
+  /** Seconds between ticks in place of the schedules' own periods. Default: as the template says. */
+  readonly tickSeconds: number | undefined;
+}
+
+/** Reads PORT, DATABASE_URL and MILLRACE_TICK_SECONDS; an empty value counts as unset. @throws StartError `bad_setting` */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const port = env.PORT || '3000';
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+    throw new StartError(
+      'bad_setting',
+      `PORT is "${port}": give a whole number from 0 to 65535, where 0 picks a free port.`,
+    );
+  }
+  return {
+    port: Number(port),
+    databaseUrl: databaseUrl(env.DATABASE_URL),
+    tickSeconds: tickSeconds(env.MILLRACE_TICK_SECONDS),
+  };
+}
+
+function databaseUrl(value: string | undefined): string | undefined {
+  if (!value) return undefined;
+  if (/^postgres(ql)?:\/\//.test(value) && URL.canParse(value)) return value;
+  // Not repeated: it may hold a password.
+  throw new StartError(
+    'bad_setting',
+    'DATABASE_URL is no Postgres URL: write it as postgres://user:password@host:5432/database, or unset it to use the embedded Postgres.',
+  );
+}
+
+function tickSeconds(value: string | undefined): number | undefined {
+  if (!value) return undefined;
+  const seconds = Number(value);
+  if (seconds >= 0.2 && seconds <= 86_400) return seconds;
+  throw new StartError(
+    'bad_setting',
+    `MILLRACE_TICK_SECONDS is "${value}": give seconds from 0.2 to 86400, or unset it to tick as the schedules say.`,
+  );
+}

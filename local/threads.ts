@@ -1,0 +1,29 @@
+import type { Ending, LocalFunction, OnLine } from './function.ts';
+import { ThreadSandbox } from './sandbox-thread.ts';
+
+/** The sandboxes of the HTTP functions. */
+export class Threads {
+  readonly #onLine: OnLine;
+  readonly #sandboxes = new Map<LocalFunction, ThreadSandbox>();
+
+  constructor(onLine: OnLine) {
+    this.#onLine = onLine;
+  }
+
+  warm(functions: readonly LocalFunction[]): void {
+    for (const fn of functions) this.#sandbox(fn).warm();
+  }
+
+  readonly invoke = (fn: LocalFunction, event: unknown, requestId: string): Promise<Ending> =>
+    this.#sandbox(fn).invoke(event, requestId);
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#sandboxes.values()].map((sandbox) => sandbox.close()));
+  }
+
+  #sandbox(fn: LocalFunction): ThreadSandbox {
+    const sandbox = this.#sandboxes.get(fn) ?? new ThreadSandbox(fn, this.#onLine);
+    this.#sandboxes.set(fn, sandbox);
+    return sandbox;
+  }
+}

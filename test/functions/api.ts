@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'aws-lambda';
+import type { HttpAnswer, HttpEvent, HttpHandler } from '../../functions/lambda/http.ts';
+import { expect, test as withDatabase } from '../support/fixtures.ts';
+
+export { describe, expect } from '../support/fixtures.ts';
+
+interface Request {
+  readonly body?: string | Buffer | object;
+  readonly headers?: Record<string, string>;
+  /** Passes the body as API Gateway passes what it does not take for text. */
+  readonly base64?: boolean;
+}
+
+/** The answer with its body parsed. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at bodies of every shape
+  readonly body: any;
+}
+
+export type Call = (method: string, target: string, request?: Request) => Promise<Answer>;
+
+/** `call`: sends a request to the handler that its route names, as API Gateway would, on this test file's database. */
+export const test = withDatabase.extend('call', async ({ databaseUrl }): Promise<Call> => {
+  process.env.DATABASE_URL = databaseUrl;
+  process.env.LOG_LEVEL = 'error';
+  return (method, target, request) => call(method, target, request);
+});
+
+/** Loaded at the first call: handlers read their environment then. */
+const HANDLERS: Readonly<Record<string, () => Promise<{ handler: HttpHandler }>>> = {
+  'POST /jobs': () => import('../../functions/enqueue/handler.ts'),
+  'GET /jobs': () => import('../../functions/jobs-read/handler.ts'),
+  'GET /jobs/{id}': () => import('../../functions/jobs-read/handler.ts'),
+  'POST /jobs/{id}/cancel': () => import('../../functions/manage/handler.ts'),
+  'POST /jobs/{id}/redrive': () => import('../../functions/manage/handler.ts'),
+  'GET /health': () => import('../../functions/health/handler.ts'),
+  'GET /ready': () => import('../../functions/ready/handler.ts'),
+  'GET /metrics': () => import('../../functions/metrics/handler.ts'),
+  $default: () => import('../../functions/fallback/handler.ts'),
+};
+
+export const ROUTE_KEYS = Object.keys(HANDLERS);
+
+async function call(method: string, target: string, request: Request = {}): Promise<Answer> {
+  const event = httpEvent(method, target, request);
+  const { handler } = await (HANDLERS[event.routeKey] as () => Promise<{ handler: HttpHandler }>)();
+  return answered(await handler(event, context()));
+}
+
+export function httpEvent(method: string, target: string, { body, headers = {}, base64 = false }: Request = {}): HttpEvent {
+  const [path = '', rawQueryString = ''] = target.split('?');
+  const segments = path.split('/');
+  const routeKey = ROUTE_KEYS.find((key) => key === `${method} ${path}`) ?? withId(method, segments) ?? '$default';
+  const content = typeof body === 'object' && !Buffer.isBuffer(body) ? JSON.stringify(body) : body;
+  return {
+    version: '2.0',
+    routeKey,
+    rawPath: path,
+    rawQueryString,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(routeKey.includes('{id}') && { pathParameters: { id: decodeURIComponent(segments[2] as string) } }),
+    requestContext: {
+      accountId: '0',
+      apiId: 'test',
+      domainName: 'test',
+      domainPrefix: 'test',
+      http: { method, path, protocol: 'HTTP/1.1', sourceIp: '127.0.0.1', userAgent: 'test' },
+      requestId: randomUUID(),
+      routeKey,
+      stage: '$default',
+      time: '29/Nov/2026:00:00:00 +0000',
+      timeEpoch: 0,
+    },
+    ...(content !== undefined && { body: base64 ? Buffer.from(content).toString('base64') : String(content) }),
+    isBase64Encoded: base64,
+  };
+}
+
+function withId(method: string, segments: string[]): string | undefined {
+  const route = `${method} ${segments.map((segment, at) => (at === 2 && segment !== '' ? '{id}' : segment)).join('/')}`;
+  return ROUTE_KEYS.find((key) => key === route);
+}
+
+/** A Lambda context with `remainingMs` left from now. */
+export function context(remainingMs = 20_000): Context {
+  const end = Date.now() + remainingMs;
+  return {
+    awsRequestId: randomUUID(),
+    functionName: 'test',
+    getRemainingTimeInMillis: () => Math.max(0, end - Date.now()),
+  } as unknown as Context;
+}
+
+export function answered({ statusCode = 0, headers = {}, body = '' }: HttpAnswer): Answer {
+  const isJson = String(headers['content-type']).includes('json');
+  return {
+    status: statusCode,
+    headers: headers as Record<string, string>,
+    text: body,
+    body: isJson ? JSON.parse(body) : undefined,
+  };
+}
+
+/** A problem as RFC 9457 has it, of this type, that shows nothing of the inside. */
+export function expectProblem(answer: Answer, status: number, type: string): void {
+  expect(answer).toMatchObject({
+    status,
+    headers: { 'content-type': 'application/problem+json' },
+    body: { type: `urn:millrace:problem:${type}`, status, request_id: expect.any(String) },
+  });
+  expect(answer.body.title).not.toBe('');
+  expect(answer.body.detail).not.toBe('');
+  expect(answer.text).not.toMatch(/node_modules|\.ts:|\\n\s+at /);
+}

@@ -1,0 +1,79 @@
+import { handler } from '../../functions/reap/handler.ts';
+import { counterOf, deadJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
+import { beforeEach, describe, expect, test as base, vi } from '../support/fixtures.ts';
+import { context } from './api.ts';
+
+const test = base.extend('tick', async ({ databaseUrl }) => {
+  process.env.DATABASE_URL = databaseUrl;
+  return (remainingMs = 60_000) => handler({}, context(remainingMs));
+});
+
+const written = () => vi.mocked(process.stdout.write).mock.calls.map(([line]) => JSON.parse(String(line)));
+
+beforeEach(() => {
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+});
+
+describe('reap', () => {
+  test('takes expired jobs back, keeps the tables small, and says what it did', async ({ tick, db }) => {
+    const lost = await processingJob(db, { leaseExpiredSecondsAgo: 1 });
+    const running = await processingJob(db);
+    const old = await deadJob(db, { finishedSecondsAgo: 31 * 86_400 });
+    const recent = await deadJob(db, { finishedSecondsAgo: 29 * 86_400 });
+
+    const summary = await tick();
+
+    expect(summary).toMatchObject({ reaped: 1, pruned: 1, postponed: false });
+    expect(summary.rolledUp).toBeGreaterThan(0);
+    expect(await statusOf(db, lost.id)).toBe('pending');
+    expect(await statusOf(db, running.id)).toBe('processing');
+    expect(await statusOf(db, old.id)).toBeUndefined();
+    expect(await statusOf(db, recent.id)).toBe('dead');
+    expect(await counterOf(db, 'test.kind', 'reaped')).toBe(1);
+    expect((await db.query('SELECT count(*)::int AS n FROM millrace.counter_deltas')).rows).toEqual([{ n: 0 }]);
+  });
+
+  test('takes back more than one batch', async ({ tick, db }) => {
+    await db.query(
+      `INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until)
+       SELECT millrace.uuidv7(), 'many', 'processing', 1, gen_random_uuid(), clock_timestamp() - interval '1 second'
+       FROM generate_series(1, 1001)`,
+    );
+    expect(await tick()).toMatchObject({ reaped: 1001 });
+  });
+
+  test('stops reaping when its time runs out', async ({ tick, db }) => {
+    const { id } = await processingJob(db, { leaseExpiredSecondsAgo: 1 });
+    expect(await tick(10_000)).toMatchObject({ reaped: 0 });
+    expect(await statusOf(db, id)).toBe('processing');
+  });
+
+  test('a part that fails does not keep the others from running, and is told at the end', async ({ tick, db }) => {
+    await processingJob(db, { leaseExpiredSecondsAgo: 1 });
+    const old = await deadJob(db, { finishedSecondsAgo: 31 * 86_400 });
+    await db.query('ALTER TABLE millrace.counters RENAME TO counters_away');
+    try {
+      await expect(tick()).rejects.toThrow(/^these parts of the tick failed: rollUp, measure$/);
+    } finally {
+      await db.query('ALTER TABLE millrace.counters_away RENAME TO counters');
+    }
+    expect(await statusOf(db, old.id)).toBeUndefined();
+    expect(written()).toContainEqual(expect.objectContaining({ message: 'tick ended', reaped: 1, pruned: 1 }));
+    expect(written()).toContainEqual(expect.objectContaining({ level: 'error', part: 'rollUp' }));
+  });
+
+  test('hands CloudWatch the oldest due age', async ({ tick, db }) => {
+    await pendingJob(db, { dueInSeconds: -90 });
+    await tick();
+    const [metrics] = written().filter((line) => '_aws' in line);
+    expect(metrics.OldestDueAge).toBeGreaterThan(89);
+    expect(metrics).toMatchObject({ JobsReaped: 0, JobsPending: 1, JobsDead: 0 });
+  });
+
+  test('throws when the database cannot be reached', async () => {
+    process.env.DATABASE_URL = 'postgres://nobody@127.0.0.1:1/nowhere';
+    vi.resetModules();
+    const fresh = await import('../../functions/reap/handler.ts');
+    await expect(fresh.handler({}, context())).rejects.toThrow('reap, rollUp, upkeep, prune, measure');
+  });
+});

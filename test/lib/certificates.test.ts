@@ -1,0 +1,29 @@
+import { X509Certificate } from 'node:crypto';
+import { Aws } from 'aws-cdk-lib';
+import { expect, test } from 'vitest';
+import { certificateFiles, certificatePath } from '../../lib/certificates.ts';
+
+function certificatesIn(pem: Uint8Array): X509Certificate[] {
+  const texts = new TextDecoder().decode(pem).split(/(?<=-----END CERTIFICATE-----\n)/);
+  return texts.map((text) => new X509Certificate(text));
+}
+
+test.each([...certificateFiles()])('%s has the roots of its region and the public ones, none expired', (path, pem) => {
+  const region = /^rds-ca\/(.+)\.pem$/.exec(path)?.[1];
+  const certificates = certificatesIn(pem);
+  const subjects = certificates.map(({ subject }) => subject);
+  expect(subjects.filter((subject) => subject.includes(`CN=Amazon RDS ${region} Root CA`))).toHaveLength(3);
+  expect(subjects.filter((subject) => subject.includes('Amazon RDS'))).toHaveLength(3);
+  expect(subjects).toEqual(expect.arrayContaining([expect.stringContaining('CN=Amazon Root CA 1')]));
+  expect(certificates.filter(({ validTo }) => new Date(validTo) < new Date())).toEqual([]);
+});
+
+test('the path is that of the region, known or not', () => {
+  expect(certificatePath('eu-central-1')).toBe('rds-ca/eu-central-1.pem');
+  expect(certificatePath(Aws.REGION)).toBe(`rds-ca/${Aws.REGION}.pem`);
+});
+
+test('a region without certificates is refused, with the way out', () => {
+  expect(() => certificatePath('mx-central-1')).toThrow(/RDS in mx-central-1 .*give its path as databaseCa/);
+  expect(certificatePath('mx-central-1', '/own.pem')).toBe('rds-ca/own.pem');
+});

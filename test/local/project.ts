@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+import { temporaryDirectory } from './bundle.ts';
+
+/** What the worker of the project does: listens for the drain and says what happens. */
+export const DRAINS = `export const handler = (event) => new Promise((resolve) => {
+  process.once('SIGTERM', () => { console.log('drained'); resolve({}); });
+  setInterval(() => {}, 1000);
+  console.log(JSON.stringify({ level: 'INFO', message: 'worker started', slot: event.slot })); });`;
+
+export const IGNORES = `export const handler = () => new Promise(() => { process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); });`;
+
+/** A CDK app of its own whose synthesis is a copy: one HTTP function that echoes, one worker. */
+export async function projectOf(worker = DRAINS): Promise<string> {
+  const directory = await temporaryDirectory();
+  const assembly = join(directory, 'assembly');
+  const bundles = {
+    'asset.echo': 'export const handler = async (event) => ({ path: event.rawPath });',
+    'asset.work': worker,
+  };
+  for (const [name, source] of Object.entries(bundles)) {
+    await mkdir(join(assembly, name), { recursive: true });
+    await writeFile(join(assembly, name, 'index.mjs'), source);
+  }
+  const fn = (name: string, asset: string) => ({
+    Type: 'AWS::Lambda::Function',
+    Properties: { Handler: 'index.handler', Timeout: 60 },
+    Metadata: { 'aws:cdk:path': `Stack/${name}/Resource`, 'aws:asset:path': asset },
+  });
+  const arn = (id: string) => ({ 'Fn::GetAtt': [id, 'Arn'] });
+  const Resources = {
+    Echo: fn('Echo', 'asset.echo'),
+    Work: fn('Work', 'asset.work'),
+    I: { Type: 'AWS::ApiGatewayV2::Integration', Properties: { IntegrationUri: arn('Echo') } },
+    R: {
+      Type: 'AWS::ApiGatewayV2::Route',
+      Properties: { RouteKey: '$default', Target: { 'Fn::Join': ['', ['integrations/', { Ref: 'I' }]] } },
+    },
+    S: {
+      Type: 'AWS::Scheduler::Schedule',
+      Properties: { ScheduleExpression: 'rate(1 minute)', Target: { Arn: arn('Work'), Input: '{"slot":0}' } },
+    },
+  };
+  await writeFile(join(assembly, 'Stack.template.json'), JSON.stringify({ Resources }));
+  const artifacts = {
+    Stack: { type: 'aws:cloudformation:stack', properties: { templateFile: 'Stack.template.json' } },
+  };
+  await writeFile(join(assembly, 'manifest.json'), JSON.stringify({ artifacts }));
+  await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: 'cp -R assembly/. "$CDK_OUTDIR"' }));
+  return directory;
+}
+
+export interface Started {
+  readonly child: ChildProcess;
+  readonly output: () => string;
+  readonly errors: () => string;
+  /** The URL of its ready line. */
+  readonly ready: Promise<string>;
+  /** Exit code, or the signal that ended it. */
+  readonly exited: Promise<number | NodeJS.Signals | null>;
+}
+
+/** `npm start` in that folder. */
+export function startIn(directory: string, env: Record<string, string> = {}): Started {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../../bin/local.ts', import.meta.url))], {
+    cwd: directory,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let errors = '';
+  const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    const url = /^millrace ready (\S+)$/m.exec(output)?.[1];
+    if (url) resolve(url);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const exited = new Promise<number | NodeJS.Signals | null>((done) =>
+    child.once('close', (code, signal) => done(code ?? signal)),
+  );
+  void exited.then((code) => reject(new Error(`ended with ${code}: ${errors}`)));
+  ready.catch(() => {});
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    child.kill('SIGTERM');
+    await exited;
+  });
+  return { child, output: () => output, errors: () => errors, ready, exited };
+}
+
+export interface Info {
+  readonly databaseUrl: string;
+  readonly url: string;
+  readonly pid: number;
+  readonly workers: readonly number[];
+}
+
+export async function infoOf(directory: string): Promise<Info | undefined> {
+  const file = join(directory, '.millrace', 'runtime.json');
+  return existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : undefined;
+}

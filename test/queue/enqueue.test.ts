@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import * as z from 'zod';
+import { bury } from '../../functions/queue/bury.ts';
+import { complete } from '../../functions/queue/complete.ts';
+import { defineJob } from '../../functions/queue/contract.ts';
+import { enqueue, insertJob, UnknownKindError } from '../../functions/queue/enqueue.ts';
+import { UnstorableError } from '../../functions/queue/errors.ts';
+import { PayloadError } from '../../functions/queue/payload.ts';
+import { counterOf, liveRowOf, processingJob, rowOf, statusOf } from '../support/factories.ts';
+import { describe, expect, test } from '../support/fixtures.ts';
+import { inTurn, waitsForLock, withSessions } from './sessions.ts';
+
+const job = { kind: 'test.kind', payload: { n: 1 } };
+
+describe('insertJob', () => {
+  test('a job is pending, due now, with the payload as it was given', async ({ db }) => {
+    const payload = { text: 'ä€😀 "quoted" \\u0000 \\', list: [1, null, { deep: true }], price: 1.5 };
+    const id = await insertJob(db, { kind: 'test.kind', payload });
+    expect(await rowOf(db, id)).toMatchObject({
+      kind: 'test.kind',
+      queue: 'default',
+      status: 'pending',
+      priority: 0,
+      attempts: 0,
+      max_attempts: 5,
+      locked_by: null,
+      subject: null,
+      errors: [],
+      payload,
+    });
+    const { rows } = await db.query('SELECT run_at <= now() AS due FROM millrace.live_jobs WHERE id = $1', [id]);
+    expect(rows).toEqual([{ due: true }]);
+    expect(await counterOf(db, 'test.kind', 'enqueued')).toBe(1);
+  });
+
+  test('every field goes where it belongs', async ({ db }) => {
+    const id = randomUUID();
+    const fields = { priority: -5, queue: 'mail', subject: 'invoice:7', maxAttempts: 2 };
+    expect(await insertJob(db, { ...job, id, ...fields })).toBe(id);
+    expect(await rowOf(db, id)).toMatchObject({ priority: -5, queue: 'mail', subject: 'invoice:7', max_attempts: 2 });
+  });
+
+  test('a payload that is missing is null', async ({ db }) => {
+    const id = await insertJob(db, { kind: 'test.kind', payload: undefined });
+    expect(await rowOf(db, id)).toMatchObject({ payload: null });
+  });
+
+  test('a time in the past counts as now, so that no claim has passed it already', async ({ db }) => {
+    const { rows } = await db.query<{ before: string }>('SELECT clock_timestamp()::text AS before');
+    const id = await insertJob(db, { ...job, runAt: '2020-02-03T04:05:06Z' });
+    const { rows: after } = await db.query(
+      'SELECT run_at >= $2::timestamptz AS ok FROM millrace.live_jobs WHERE id = $1',
+      [id, rows[0]?.before],
+    );
+    expect(after).toEqual([{ ok: true }]);
+  });
+
+  test('a delay counts from the clock of the database', async ({ db }) => {
+    const id = await insertJob(db, { ...job, delaySeconds: 90.5 });
+    const { rows } = await db.query(
+      'SELECT round(extract(epoch FROM run_at - created_at), 1)::float8 AS delay FROM millrace.live_jobs WHERE id = $1',
+      [id],
+    );
+    expect(rows).toEqual([{ delay: 90.5 }]);
+  });
+
+  test('an id that is sent again changes nothing and answers the same, at any time of the job', async ({ db }) => {
+    const completed = await processingJob(db);
+    const dead = await processingJob(db);
+    const running = await processingJob(db);
+    await complete(db, [{ ...completed, result: 1 }]);
+    await bury(db, [{ ...dead, error: { attempt: 1, name: 'Error', message: 'boom' } }]);
+    for (const { id } of [completed, dead, running]) {
+      expect(await insertJob(db, { ...job, id, payload: 'other' })).toBe(id);
+    }
+    expect(await statusOf(db, completed.id)).toBe('completed');
+    expect(await statusOf(db, dead.id)).toBe('dead');
+    expect(await rowOf(db, running.id)).toMatchObject({ status: 'processing', payload: {} });
+    expect(await counterOf(db, 'test.kind', 'enqueued')).toBe(3);
+  });
+
+  test('the same id twice at once makes one job', async ({ db, databaseUrl }) => {
+    const id = randomUUID();
+    const send = (session: Parameters<typeof insertJob>[0]) => insertJob(session, { ...job, id });
+    expect(await inTurn(databaseUrl, send, send)).toEqual([id, id]);
+    const { rows } = await db.query('SELECT count(*)::int AS jobs FROM millrace.jobs');
+    expect(rows).toEqual([{ jobs: 1 }]);
+    expect(await counterOf(db, 'test.kind', 'enqueued')).toBe(1);
+  });
+
+  test('the same id is put in by the second sender when the first rolls back', async ({ db, databaseUrl }) => {
+    const id = randomUUID();
+    await withSessions(databaseUrl, async (first, second) => {
+      await first.begin();
+      await insertJob(first, { ...job, id });
+      const sent = insertJob(second, { ...job, id, payload: 'second' });
+      await waitsForLock(db, second);
+      await first.rollback();
+      expect(await sent).toBe(id);
+    });
+    expect(await rowOf(db, id)).toMatchObject({ status: 'pending', payload: 'second' });
+  });
+
+  test.for([
+    ['a kind with a space', { kind: 'not a kind' }],
+    ['an empty queue', { queue: '' }],
+    ['a priority above 5', { priority: 6 }],
+    ['no attempts', { maxAttempts: 0 }],
+    ['an empty subject', { subject: '' }],
+    ['a subject of 256 characters', { subject: 'x'.repeat(256) }],
+    ['a time without end', { runAt: 'infinity' }],
+  ] as const)('the database refuses %s, and nothing is half-stored', async ([, over], { db }) => {
+    await expect(insertJob(db, { ...job, ...over })).rejects.toMatchObject({ code: '23514' });
+    const { rows } = await db.query('SELECT (SELECT count(*) FROM millrace.payloads)::int AS n');
+    expect(rows).toEqual([{ n: 0 }]);
+  });
+
+  test('one SQL call does the same from any language', async ({ db }) => {
+    const { rows } = await db.query<{ id: string }>(
+      `SELECT millrace.enqueue('invoice.send', '{"id": 7}'::jsonb, run_at => now() + interval '1 hour') AS id`,
+    );
+    expect(await rowOf(db, rows[0]?.id as string)).toMatchObject({ kind: 'invoice.send', payload: { id: 7 } });
+  });
+});
+
+describe('enqueue', () => {
+  const contracts = {
+    'mail.send': defineJob({
+      payload: z.object({ to: z.email(), at: z.string().optional() }),
+      maxAttempts: 8,
+      queue: 'mail',
+    }),
+    'count.up': defineJob({ payload: z.coerce.number() }),
+  };
+  const mail = { kind: 'mail.send', payload: { to: 'ann@example.org' } } as const;
+
+  test('a job takes queue and attempts from its contract unless it names its own', async ({ db }) => {
+    const id = await enqueue(db, contracts, mail);
+    expect(await liveRowOf(db, id)).toMatchObject({ queue: 'mail', max_attempts: 8 });
+    const own = await enqueue(db, contracts, { ...mail, queue: 'other', maxAttempts: 1 });
+    expect(await liveRowOf(db, own)).toMatchObject({ queue: 'other', max_attempts: 1 });
+  });
+
+  test('a job of a transaction that rolls back never was', async ({ db, databaseUrl }) => {
+    await withSessions(databaseUrl, async (session) => {
+      await session.begin();
+      const lost = await enqueue(session, contracts, mail);
+      await session.rollback();
+      await session.begin();
+      const kept = await enqueue(session, contracts, mail);
+      expect(await statusOf(db, kept)).toBeUndefined();
+      await session.commit();
+      expect([await statusOf(db, lost), await statusOf(db, kept)]).toEqual([undefined, 'pending']);
+    });
+  });
+
+  test('the payload is stored as sent, for the worker to parse', async ({ db }) => {
+    const id = await enqueue(db, contracts, { kind: 'count.up', payload: '7' });
+    expect(await rowOf(db, id)).toMatchObject({ payload: '7' });
+  });
+
+  test('what the worker could not read is refused, and the transaction stays usable', async ({ databaseUrl }) => {
+    await withSessions(databaseUrl, async (session) => {
+      await session.begin();
+      const wrong = { kind: 'mail.send', payload: { to: 'nobody' } } as const;
+      await expect(enqueue(session, contracts, wrong)).rejects.toThrow(PayloadError);
+      const nul = { kind: 'mail.send', payload: { to: 'ann@example.org', at: 'a\0b' } } as const;
+      await expect(enqueue(session, contracts, nul)).rejects.toThrow(UnstorableError);
+      // @ts-expect-error a Date becomes text on its way, and does not compile either
+      const date = enqueue(session, contracts, { kind: 'mail.send', payload: { to: new Date() } });
+      await expect(date).rejects.toThrow(PayloadError);
+      await enqueue(session, contracts, mail);
+      await session.commit();
+    });
+  });
+
+  test('a kind without a contract does not compile, and says which there are', async ({ db }) => {
+    // @ts-expect-error misspelt
+    const sent = enqueue(db, contracts, { kind: 'mail.sent', payload: { to: 'ann@example.org' } });
+    await expect(sent).rejects.toThrow(UnknownKindError);
+    await expect(sent).rejects.toThrow('known kinds: mail.send, count.up');
+    // @ts-expect-error a name that every object has is no kind
+    await expect(enqueue(db, contracts, { kind: 'constructor', payload: 1 })).rejects.toThrow(UnknownKindError);
+  });
+});

@@ -1,0 +1,105 @@
+import { claimSuspect } from '../../functions/queue/claim-suspect.ts';
+import { openPosition, publish } from '../../functions/queue/marks.ts';
+import { pause, resume } from '../../functions/queue/pause.ts';
+import { pendingJob, processingJob, statusOf } from '../support/factories.ts';
+import { expect, test } from '../support/fixtures.ts';
+import { claimedIds, claimSome, KINDS } from './claiming.ts';
+
+const BOTH = new Map([...KINDS, ['other.kind', 30]]);
+
+test('a paused kind is not claimed from the next claim on, the others are', async ({ db }) => {
+  await pendingJob(db);
+  const other = await pendingJob(db, { kind: 'other.kind' });
+  expect(await pause(db, 'kind', 'test.kind')).toBe(true);
+  expect(await claimedIds(db, { kinds: BOTH, aged: 1 })).toEqual([other.id]);
+});
+
+test('a paused queue is not claimed from, the other queues are', async ({ db }) => {
+  await pendingJob(db);
+  const other = await pendingJob(db, { queue: 'other' });
+  await pause(db, 'queue', 'default');
+  expect(await claimedIds(db, { aged: 1 })).toEqual([]);
+  expect(await claimedIds(db, { queue: 'other' })).toEqual([other.id]);
+});
+
+test('a queue and a kind of the same name are two things', async ({ db }) => {
+  const job = await pendingJob(db);
+  await pause(db, 'queue', 'test.kind');
+  await pause(db, 'kind', 'default');
+  expect(await claimedIds(db)).toEqual([job.id]);
+});
+
+test('suspects of what is paused wait as well', async ({ db }) => {
+  const suspect = await pendingJob(db, { reaps: 2, attempts: 2 });
+  const request = { token: '00000000-0000-4000-8000-000000000001', queue: 'default', kinds: KINDS };
+  for (const [scope, name] of [
+    ['kind', 'test.kind'],
+    ['queue', 'default'],
+  ] as const) {
+    await pause(db, scope, name);
+    expect(await claimSome(db)).toMatchObject({ suspectDue: false });
+    expect(await claimSuspect(db, request)).toBeUndefined();
+    await resume(db, scope, name);
+  }
+  expect(await claimSuspect(db, request)).toMatchObject({ id: suspect.id });
+});
+
+test('jobs that run when their kind is paused go on', async ({ db }) => {
+  const job = await processingJob(db);
+  await pause(db, 'kind', 'test.kind');
+  expect(await statusOf(db, job.id)).toBe('processing');
+});
+
+test('after a resume the next claim of every worker finds what waited, however far its marks had gone', async ({
+  db,
+}) => {
+  await pause(db, 'kind', 'test.kind');
+  const waiting = [];
+  for (let n = 0; n < 4; n++) waiting.push((await pendingJob(db, { dueInSeconds: -3600 + n })).id);
+  const { position: here } = await claimSome(db, { kinds: BOTH });
+  const { position: there } = await claimSome(db, { kinds: BOTH });
+  await publish(db, 'default', BOTH, there);
+  expect(await claimedIds(db, { kinds: BOTH, position: here })).toEqual([]);
+
+  await resume(db, 'kind', 'test.kind');
+  expect(await claimedIds(db, { kinds: BOTH, position: here, limit: 1 })).toEqual([waiting[0]]);
+  const seen = await claimSome(db, { kinds: BOTH, position: there, limit: 1 });
+  expect(seen.jobs.map((job) => job.id)).toEqual([waiting[1]]);
+  // Where it has looked back it goes on, and does not look back again.
+  expect(seen.position.marks[5]).not.toBeNull();
+  expect(await claimedIds(db, { kinds: BOTH, position: seen.position, limit: 1 })).toEqual([waiting[2]]);
+  // A run that begins now, from the marks that were published during the pause:
+  const opened = await openPosition(db, 'default', BOTH);
+  expect(opened.marks).toEqual(there.marks);
+  expect(await claimedIds(db, { kinds: BOTH, position: opened })).toEqual([waiting[3]]);
+});
+
+test('a resume of other kinds and queues makes nobody look back', async ({ db }) => {
+  const { position } = await claimSome(db);
+  await pendingJob(db, { dueInSeconds: -3600 });
+  for (const [scope, name] of [
+    ['kind', 'other.kind'],
+    ['queue', 'other'],
+  ] as const) {
+    await pause(db, scope, name);
+    await resume(db, scope, name);
+  }
+  expect(await claimedIds(db, { position })).toEqual([]);
+});
+
+test('claims of a paused queue move no marks', async ({ db }) => {
+  const position = await openPosition(db, 'default', KINDS);
+  await pause(db, 'queue', 'default');
+  expect((await claimSome(db, { position })).position).toEqual(position);
+});
+
+test('pausing what is paused and resuming what is not changes nothing and says so', async ({ db }) => {
+  expect(await resume(db, 'kind', 'test.kind')).toBe(false);
+  expect(await pause(db, 'kind', 'test.kind')).toBe(true);
+  const { rows: before } = await db.query('SELECT * FROM millrace.pauses');
+  expect(await pause(db, 'kind', 'test.kind')).toBe(false);
+  expect((await db.query('SELECT * FROM millrace.pauses')).rows).toEqual(before);
+  expect(await resume(db, 'kind', 'test.kind')).toBe(true);
+  expect(await resume(db, 'kind', 'test.kind')).toBe(false);
+  expect(await pause(db, 'kind', 'test.kind')).toBe(true);
+});

@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test, vi } from 'vitest';
+import * as z from 'zod';
+import type { Context, Log } from '../../functions/queue/context.ts';
+import { defineJob } from '../../functions/queue/contract.ts';
+import { CancelledError, DeadlineError } from '../../functions/queue/errors.ts';
+import type { ClaimedJob } from '../../functions/queue/job.ts';
+import { Lanes } from '../../functions/queue/lanes.ts';
+import { type Processor, perform } from '../../functions/queue/perform.ts';
+import { Stopper } from '../../functions/queue/stopper.ts';
+import { JobTransaction } from '../../functions/queue/transaction.ts';
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+const job: ClaimedJob = {
+  id: '0198c0de-0000-7000-8000-000000000001',
+  token: 'token',
+  kind: 'test.kind',
+  queue: 'default',
+  priority: 0,
+  subject: 'invoice:7',
+  attempts: 2,
+  maxAttempts: 5,
+  reaps: 0,
+  runAt: '2026-01-01T00:00:00.000000Z',
+  createdAt: '2026-01-01T00:00:00.000000Z',
+  waitedMs: 0,
+  payload: { n: 1 },
+};
+
+function performed(
+  processor: (payload: { n: number }, ctx: Context) => unknown,
+  {
+    timeoutSeconds = 5,
+    graceSeconds = 0.05,
+    payload = job.payload as unknown,
+    stopper = new Stopper(),
+    log = silent,
+  } = {},
+) {
+  const contract = defineJob({ payload: z.object({ n: z.number() }), timeoutSeconds });
+  const transaction = new JobTransaction(
+    job,
+    new Lanes(0, () => {
+      throw new Error('none');
+    }),
+    new AbortController().signal,
+  );
+  return perform({ ...job, payload }, contract, processor as Processor, { stopper, transaction, log, graceSeconds });
+}
+
+test('the processor gets the payload and a context that says which attempt it is', async () => {
+  const seen = vi.fn();
+  const outcome = await performed((payload, ctx) => {
+    seen(payload, ctx.job, ctx.idempotencyKey, ctx.signal.aborted);
+    return 'done';
+  });
+  expect(outcome).toEqual({ kind: 'succeeded', result: 'done' });
+  const { id, kind, queue, subject, maxAttempts, createdAt } = job;
+  expect(seen).toHaveBeenCalledWith(
+    { n: 1 },
+    { id, kind, queue, subject, attempt: 2, maxAttempts, createdAt },
+    id,
+    false,
+  );
+});
+
+test('the context may be taken apart', async () => {
+  const outcome = await performed((_, { signal, log, transaction, idempotencyKey }) => {
+    log.info('hello');
+    return [signal.aborted, typeof transaction, idempotencyKey];
+  });
+  expect(outcome).toEqual({ kind: 'succeeded', result: [false, 'function', job.id] });
+});
+
+test('what a job logs says which job it was', async () => {
+  const info = vi.fn();
+  await performed((_, { log }) => log.info('sent', { to: 'x' }), { log: { ...silent, info } });
+  expect(info).toHaveBeenCalledWith('sent', { jobId: job.id, kind: job.kind, attempt: 2, to: 'x' });
+});
+
+test('a payload that does not fit fails the attempt, and may be tried again: contracts change while jobs wait', async () => {
+  const processor = vi.fn();
+  const outcome = await performed(processor, { payload: { n: 'one' } });
+  expect(outcome).toMatchObject({ kind: 'failed', permanent: false, error: { name: 'PayloadError' } });
+  expect(processor).not.toHaveBeenCalled();
+});
+
+test('at its deadline a job is told to stop', async () => {
+  const outcome = await performed(
+    (_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    { timeoutSeconds: 0.02, graceSeconds: 5 },
+  );
+  expect(outcome).toMatchObject({ kind: 'failed', permanent: false, error: { name: 'DeadlineError' } });
+});
+
+test('a signal that is first asked for after the stop is aborted already', async () => {
+  const stopper = new Stopper();
+  const outcome = await performed(
+    async (_, ctx) => {
+      stopper.stop(new CancelledError('cancel'));
+      ctx.signal.throwIfAborted();
+    },
+    { stopper },
+  );
+  expect(outcome).toEqual({ kind: 'stopped' });
+});
+
+test('only the first reason to stop counts', async () => {
+  const stopper = new Stopper();
+  stopper.stop(new CancelledError('cancel'));
+  stopper.stop(new DeadlineError('late'));
+  expect(stopper.reason).toBeInstanceOf(CancelledError);
+  expect(stopper.signal.reason).toBe(stopper.reason);
+});
+
+test('a processor that ignores its signal is given up after the grace', async () => {
+  const started = performance.now();
+  const outcome = await performed(() => new Promise(() => {}), { timeoutSeconds: 0.02, graceSeconds: 0.05 });
+  expect(outcome).toMatchObject({ kind: 'failed', error: { message: expect.stringContaining('given up') } });
+  expect(performance.now() - started).toBeLessThan(1_000);
+});
+
+test('a processor that rejects long after it was given up harms nobody', async () => {
+  const outcome = await performed(() => sleep(100).then(() => Promise.reject(new Error('late'))), {
+    timeoutSeconds: 0.01,
+    graceSeconds: 0.01,
+  });
+  expect(outcome).toMatchObject({ kind: 'failed', error: { name: 'DeadlineError' } });
+  // An unhandled rejection would fail this file.
+  await sleep(150);
+});
+
+test('a job that ends within the grace keeps its result', async () => {
+  const outcome = await performed(() => sleep(60, 'late but there'), { timeoutSeconds: 0.02, graceSeconds: 5 });
+  expect(outcome).toEqual({ kind: 'succeeded', result: 'late but there' });
+});
+
+const thenable = {
+  // biome-ignore lint/suspicious/noThenProperty: that is the test
+  then: (resolve: (n: number) => void) => resolve(1),
+};
+const hostileThenable = {
+  // biome-ignore lint/suspicious/noThenProperty: that is the test
+  get then() {
+    throw new Error('then');
+  },
+};
+
+test.each([
+  ['a value', () => 1, { kind: 'succeeded' }],
+  ['a thenable', () => thenable, { kind: 'succeeded' }],
+  ['a thenable whose then throws', () => hostileThenable, { kind: 'failed' }],
+  [
+    'a synchronous throw',
+    () => {
+      throw new Error('sync');
+    },
+    { kind: 'failed' },
+  ],
+  ['a rejection with null', () => Promise.reject(null), { kind: 'failed' }],
+  ['a rejection with undefined', () => Promise.reject(), { kind: 'failed' }],
+])('whatever a processor does, perform resolves: %s', async (_, processor, outcome) => {
+  expect(await performed(processor)).toMatchObject(outcome);
+});
+
+test('a run without connections for transactions says so', async () => {
+  const outcome = await performed((_, { transaction }) => transaction(async () => 1));
+  expect(outcome).toMatchObject({ kind: 'failed', error: { message: expect.stringContaining('set `transactions`') } });
+});

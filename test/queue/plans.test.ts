@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { bury } from '../../functions/queue/bury.ts';
+import { cancel } from '../../functions/queue/cancel.ts';
+import { type Claimed, claim } from '../../functions/queue/claim.ts';
+import { claimSuspect } from '../../functions/queue/claim-suspect.ts';
+import { complete } from '../../functions/queue/complete.ts';
+import type { Db } from '../../functions/queue/db.ts';
+import { insertJob } from '../../functions/queue/enqueue.ts';
+import { type Kinds, openPosition, type Position } from '../../functions/queue/marks.ts';
+import { pause } from '../../functions/queue/pause.ts';
+import { reap } from '../../functions/queue/reap.ts';
+import { redrive } from '../../functions/queue/redrive.ts';
+import { release } from '../../functions/queue/release.ts';
+import { releaseTokens } from '../../functions/queue/release-tokens.ts';
+import { retry } from '../../functions/queue/retry.ts';
+import { watch } from '../../functions/queue/watch.ts';
+import { deadJob, pendingJob, processingJob } from '../support/factories.ts';
+import { describe, expect, test } from '../support/fixtures.ts';
+import { KINDS } from './claiming.ts';
+import { costOf, type PlanMode } from './pages.ts';
+
+const BATCH = 10;
+/** Of each sort. */
+const MANY = 12_500;
+const kinds: Kinds = new Map([...KINDS, ['paused.kind', 30]]);
+const error = { attempt: 1, name: 'Error', message: 'boom' };
+
+/**
+ * What may lie around a claim: a deep backlog of its own kinds, as many rows each that are due later but more urgent, of
+ * kinds that it lacks, and of a paused kind; running jobs; finished jobs.
+ */
+async function loadAll(db: Db): Promise<void> {
+  await load(db, { dueInSeconds: 3600, priority: 5 });
+  await load(db, { dueInSeconds: -3600, kind: 'foreign.kind' });
+  await load(db, { dueInSeconds: -3600, kind: 'paused.kind' });
+  await load(db, { dueInSeconds: -1800 });
+  await pause(db, 'kind', 'paused.kind');
+  await load(db, { dueInSeconds: -7200, rows: 1000, kind: 'running.kind' });
+  await db.query(
+    `UPDATE millrace.live_jobs
+     SET status = 'processing', attempts = 1, locked_by = gen_random_uuid(), locked_until = now() + interval '1 hour'
+     WHERE kind = 'running.kind'`,
+  );
+  await db.query(
+    `WITH job AS MATERIALIZED (SELECT millrace.uuidv7() AS id FROM generate_series(1, $1::int)),
+          payload AS (INSERT INTO millrace.payloads SELECT id, '{}' FROM job)
+     INSERT INTO millrace.finished_jobs (id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by,
+                                         run_at, created_at, payload_bytes)
+     SELECT id, 'test.kind', 'default', 'completed', 0, 1, 5, 0, gen_random_uuid(), now(), now(), 2 FROM job`,
+    [MANY],
+  );
+}
+
+async function load(
+  db: Db,
+  { dueInSeconds, kind = 'test.kind', priority = 0, rows = MANY }: Record<string, unknown> & { dueInSeconds: number },
+): Promise<void> {
+  await db.query(
+    `WITH job AS MATERIALIZED (SELECT millrace.uuidv7() AS id FROM generate_series(1, $1::int)),
+          payload AS (INSERT INTO millrace.payloads SELECT id, '{}' FROM job)
+     INSERT INTO millrace.live_jobs (id, kind, priority, run_at, payload_bytes)
+     SELECT id, $2, $3, clock_timestamp() + make_interval(secs => $4 + random() * 60), 2 FROM job`,
+    [rows, kind, priority, dueInSeconds],
+  );
+}
+
+/** Statistics come from ANALYZE alone in this file. */
+async function stopAutovacuum(db: Db): Promise<void> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'millrace'::regnamespace AND relkind = 'r'`,
+  );
+  for (const { name } of rows) await db.query(`ALTER TABLE ${name} SET (autovacuum_enabled = false)`);
+}
+
+type Verb = (db: Db) => Promise<unknown>;
+
+const ask = (db: Db, position: Position, over: { limit?: number; aged?: number } = {}) =>
+  claim(db, {
+    token: randomUUID(),
+    queue: 'default',
+    limit: BATCH,
+    aged: 1,
+    kinds,
+    position,
+    maxBytes: 4_000_000,
+    ...over,
+  });
+
+/** Each verb on a batch of ten, and the pages it may look at: about twice what it does. Setting up is not measured. */
+async function verbs(db: Db, position: Position): Promise<[name: string, pages: number, Verb][]> {
+  const batch = (fields: Parameters<typeof processingJob>[1] = {}) =>
+    Promise.all(Array.from({ length: BATCH }, () => processingJob(db, fields)));
+  const [watched, completed, retried, buried, released] = [
+    await batch(),
+    (await batch()).map((job) => ({ ...job, result: 1 })),
+    (await batch()).map((job) => ({ ...job, error, delaySeconds: 1 })),
+    (await batch()).map((job) => ({ ...job, error })),
+    (await batch()).map((job) => ({ ...job, delaySeconds: 0 })),
+  ];
+  const token = randomUUID();
+  await batch({ token });
+  await batch({ leaseExpiredSecondsAgo: 1 });
+  await pendingJob(db, { reaps: 2, attempts: 2 });
+  const [pending, dead] = [await pendingJob(db), await deadJob(db)];
+  return [
+    ['claim', 600, (on) => ask(on, position)],
+    ['claimSuspect', 70, (on) => claimSuspect(on, { token: randomUUID(), queue: 'default', kinds })],
+    ['watch', 80, (on) => watch(on, watched)],
+    ['complete', 250, (on) => complete(on, completed)],
+    ['complete, repeated', 150, (on) => complete(on, completed)],
+    ['retry', 600, (on) => retry(on, retried)],
+    ['bury', 350, (on) => bury(on, buried)],
+    ['release', 600, (on) => release(on, released)],
+    ['releaseTokens', 700, (on) => releaseTokens(on, [token])],
+    ['reap', 600, (on) => reap(on, { limit: BATCH })],
+    ['cancel', 50, (on) => cancel(on, pending.id)],
+    ['redrive', 50, (on) => redrive(on, dead.id)],
+    ['enqueue', 50, (on) => insertJob(on, { kind: 'test.kind', payload: {} })],
+  ];
+}
+
+async function check(db: Db, client: pg.Client): Promise<void> {
+  for (const mode of ['force_custom_plan', 'force_generic_plan'] satisfies PlanMode[]) {
+    // The first claim passes the rows that are not for it; its marks spare the next ones that.
+    const { position } = await ask(db, await openPosition(db, 'default', kinds));
+    for (const [name, limit, verb] of await verbs(db, position)) {
+      const { pages, rowsScanned } = await costOf(client, mode, verb);
+      expect.soft(pages, `${name}, ${mode}: pages`).toBeLessThan(limit);
+      // A table of a few rows may be read whole.
+      expect.soft(rowsScanned, `${name}, ${mode}: rows scanned`).toBeLessThan(50);
+    }
+  }
+}
+
+async function connected<T>(url: string, body: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return body(client).finally(() => client.end());
+}
+
+describe('whatever lies around, each verb looks at few pages and reads no table', () => {
+  // In this order: statistics outlive a TRUNCATE.
+  test('without statistics, and with those of what is there', async ({ db, databaseUrl }) => {
+    await stopAutovacuum(db);
+    await loadAll(db);
+    await connected(databaseUrl, async (client) => {
+      await check(db, client);
+      await db.query('ANALYZE');
+      await check(db, client);
+    });
+  });
+
+  test('with statistics from when everything was running, expired and suspect', async ({ db, databaseUrl }) => {
+    await stopAutovacuum(db);
+    await load(db, { dueInSeconds: -60, rows: 2000 });
+    await db.query(
+      `UPDATE millrace.live_jobs
+       SET status = 'processing', attempts = 4, reaps = 3, locked_by = gen_random_uuid(),
+           locked_until = now() - interval '1 hour'`,
+    );
+    await db.query('ANALYZE');
+    await db.query('DELETE FROM millrace.live_jobs');
+    await db.query('DELETE FROM millrace.payloads');
+    await loadAll(db);
+    await connected(databaseUrl, (client) => check(db, client));
+  });
+});
+
+test('a transaction that keeps vacuum away makes only a look from the beginning dearer', async ({
+  db,
+  databaseUrl,
+}) => {
+  await stopAutovacuum(db);
+  await connected(databaseUrl, async (pin) => {
+    await pin.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await pin.query('SELECT count(*) FROM millrace.live_jobs');
+    await load(db, { dueInSeconds: -3600, rows: 5000 });
+    await load(db, { dueInSeconds: -3600, rows: 1000, priority: -5 });
+    await connected(databaseUrl, async (client) => {
+      let position = await openPosition(db, 'default', kinds);
+      const finish = async (on: Db, { jobs }: Claimed) =>
+        complete(
+          on,
+          jobs.map((job) => ({ ...job, result: 1 })),
+        );
+      for (let found = true; found; ) {
+        const many = await ask(db, position, { limit: 200, aged: 20 });
+        await finish(db, many);
+        let few: Claimed = many;
+        const claiming = await costOf(client, 'force_custom_plan', async (on) => {
+          few = await ask(on, many.position);
+        });
+        const settling = await costOf(client, 'force_custom_plan', (on) => finish(on, few));
+        expect(claiming.pages).toBeLessThan(500);
+        expect(settling.pages).toBeLessThan(250);
+        position = few.position;
+        found = few.jobs.length > 0;
+      }
+      const fromTheBeginning = { ...position, marks: Array<null>(11).fill(null) };
+      const looking = await costOf(client, 'force_custom_plan', (on) => ask(on, fromTheBeginning));
+      expect(looking.pages).toBeGreaterThan(5000);
+    });
+  });
+});

@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import { complete } from '../../functions/queue/complete.ts';
+import { releaseTokens } from '../../functions/queue/release-tokens.ts';
+import { liveRowOf, pendingJob, processingJob, rowOf, statusOf } from '../support/factories.ts';
+import { expect, test } from '../support/fixtures.ts';
+import { claimedIds, claimSome } from './claiming.ts';
+
+test('what a claim took whose answer was lost goes back with its attempts, and can be claimed at once', async ({
+  db,
+}) => {
+  const waiting = [await pendingJob(db), await pendingJob(db)].map((job) => job.id);
+  const token = randomUUID();
+  const { position } = await claimSome(db, { token });
+  expect((await releaseTokens(db, [token])).sort()).toEqual(waiting.toSorted());
+  expect(await liveRowOf(db, waiting[0] as string)).toMatchObject({ status: 'pending', attempts: 0, locked_by: null });
+  expect((await claimedIds(db, { position })).sort()).toEqual(waiting.toSorted());
+});
+
+test('jobs of other claims stay with them', async ({ db }) => {
+  const other = await processingJob(db);
+  expect(await releaseTokens(db, [randomUUID()])).toEqual([]);
+  expect(await releaseTokens(db, [])).toEqual([]);
+  expect(await statusOf(db, other.id)).toBe('processing');
+});
+
+test('several tokens are released at once, those that took nothing among them', async ({ db }) => {
+  const jobs = [await processingJob(db), await processingJob(db)];
+  const released = await releaseTokens(db, [...jobs.map((job) => job.token), randomUUID()]);
+  expect(released.sort()).toEqual(jobs.map((job) => job.id).sort());
+});
+
+test('a lease that has just run out is released too: nobody ran the job', async ({ db }) => {
+  const job = await processingJob(db, { attempts: 2, leaseExpiredSecondsAgo: 20 });
+  expect(await releaseTokens(db, [job.token])).toEqual([job.id]);
+  expect(await rowOf(db, job.id)).toMatchObject({ status: 'pending', attempts: 1, reaps: 0 });
+});
+
+test('the lost claim can settle nothing afterwards', async ({ db }) => {
+  const job = await processingJob(db);
+  await releaseTokens(db, [job.token]);
+  expect(await complete(db, [{ ...job, result: 1 }])).toEqual([]);
+});

