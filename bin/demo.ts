@@ -10,8 +10,6 @@ import { runDemo } from '../local/demo/run-demo.ts';
 import { summaryOf } from '../local/demo/summary.ts';
 
 const USAGE = 'npm run demo [-- --chaos [--kills 5] [--seed 7]]';
-/** Seconds between ticks of a runtime that chaos starts for itself: how soon a killed worker is replaced. */
-const CHAOS_TICK_SECONDS = '1';
 
 const abort = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => abort.abort());
@@ -26,18 +24,13 @@ try {
 async function demo(): Promise<number> {
   const { chaos, kills, seed } = readArguments();
   const deliveries = readDeliveries();
-  const env = {
-    PORT: process.env.PORT || '0',
-    ...(chaos && { MILLRACE_TICK_SECONDS: process.env.MILLRACE_TICK_SECONDS || CHAOS_TICK_SECONDS }),
-  };
+  const env = { PORT: process.env.PORT || '0' };
   const host = await findOrStart(resolve('.millrace'), env, abort.signal);
   try {
-    const { url, databaseUrl, tickSeconds = 60 } = await host.info();
+    const { url, databaseUrl } = await host.info();
     console.log(`${deliveries.length} webhook deliveries go to ${url}${host.own ? '' : ', the runtime that is up'}`);
     if (chaos) {
-      console.log(
-        `chaos: ${kills} workers get SIGKILL (seed ${seed}); each is replaced within ${tickSeconds} s, and its jobs come back when their leases run out`,
-      );
+      console.log(`chaos: ${kills} workers get SIGKILL (seed ${seed}); their jobs come back when their leases run out`);
     }
     const db = await connector({ DATABASE_URL: databaseUrl, DATABASE_CA_FILE: process.env.DATABASE_CA_FILE }, 'demo')();
     const progress = openProgress(deliveries.length);

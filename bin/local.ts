@@ -7,6 +7,8 @@ const abort = new AbortController();
 let runtime: Runtime | undefined;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+// `kill -USR2 <pid>`: ticks now instead of within the minute.
+process.on('SIGUSR2', () => runtime?.tick());
 // Started by the demo: when that dies, so does this.
 process.once('disconnect', stop);
 

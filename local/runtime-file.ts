@@ -11,8 +11,6 @@ const RuntimeFile = z.object({
   pid: z.number().int(),
   /** When that process began, see process-identity.ts. */
   start: z.string(),
-  /** Seconds between ticks, when MILLRACE_TICK_SECONDS changed them. */
-  tickSeconds: z.number().optional(),
   /** Processes of the worker that run now. */
   workers: z.array(z.number().int()),
 });

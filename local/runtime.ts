@@ -28,6 +28,8 @@ export interface Runtime {
   readonly databaseUrl: string;
   /** Resolves when the embedded Postgres ended under it: nothing works any more, so stop. */
   readonly lost: Promise<StartError>;
+  /** Ticks all schedules now, out of turn: a worker that died is replaced, the reaper looks. */
+  tick(): void;
   /** Drains: requests under way are answered, workers give their jobs back. Resolves when nothing of it runs any more. */
   stop(): Promise<void>;
   /** Shortens a stop under way: requests are cut off, processes are killed. */
@@ -92,12 +94,12 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
     databaseUrl,
     pid: process.pid,
     start: (await startOf(process.pid)) ?? '',
-    tickSeconds,
   });
   return {
     url: gateway.url,
     databaseUrl,
     lost: database.lost,
+    tick: () => schedules.tick(),
     stop: () => teardown.run(),
     hurry: () => {
       processes.hurry();

@@ -2,6 +2,8 @@ import type { Schedule, Target } from './app.ts';
 import type { Ending, LocalFunction } from './function.ts';
 
 export interface RunningSchedules {
+  /** Ticks now, out of turn. An invocation that still runs and is younger than its period is left alone. */
+  tick(): void;
   /** No more ticks. What is running goes on. */
   stop(): void;
 }
@@ -18,24 +20,30 @@ export interface ScheduleOptions {
  * before it still runs and is younger than the period: they exist to replace a worker that died, not to multiply workers.
  */
 export function runSchedules(targets: readonly Target<Schedule>[], options: ScheduleOptions): RunningSchedules {
-  const timers = targets.map((target) => {
-    const tickSeconds = options.tickSeconds ?? target.everySeconds;
-    const periodMs = Math.max(target.everySeconds, tickSeconds) * 1000;
-    let previous: { startedAt: number; running: boolean } | undefined;
-    const tick = () => {
-      // Half a tick of slack: a timer is never exact, and the tick that ends the period must not be lost to a millisecond.
-      const young =
-        previous !== undefined && performance.now() - previous.startedAt < periodMs - (tickSeconds * 1000) / 2;
-      if (previous?.running && young) return;
-      const invocation = { startedAt: performance.now(), running: true };
-      previous = invocation;
-      void options.start(target.fn, target.event).ended.then((ending) => {
-        invocation.running = false;
-        options.onEnd(target, ending);
-      });
-    };
-    tick();
-    return setInterval(tick, tickSeconds * 1000);
-  });
-  return { stop: () => timers.forEach(clearInterval) };
+  const running = targets.map((target) => runSchedule(target, options));
+  const each = (what: keyof RunningSchedules) => () => {
+    for (const schedule of running) schedule[what]();
+  };
+  return { tick: each('tick'), stop: each('stop') };
+}
+
+function runSchedule(
+  target: Target<Schedule>,
+  { tickSeconds = target.everySeconds, start, onEnd }: ScheduleOptions,
+): RunningSchedules {
+  const periodMs = Math.max(target.everySeconds, tickSeconds) * 1000;
+  let previous = { startedAt: Number.NEGATIVE_INFINITY, running: false };
+  // `slack`: a timer is never exact, and the tick that ends a period must not be lost to a millisecond.
+  const tick = (slackMs: number) => {
+    if (previous.running && performance.now() - previous.startedAt < periodMs - slackMs) return;
+    const invocation = { startedAt: performance.now(), running: true };
+    previous = invocation;
+    void start(target.fn, target.event).ended.then((ending) => {
+      invocation.running = false;
+      onEnd(target, ending);
+    });
+  };
+  tick(0);
+  const timer = setInterval(tick, tickSeconds * 1000, (tickSeconds * 1000) / 2);
+  return { tick: () => tick(0), stop: () => clearInterval(timer) };
 }

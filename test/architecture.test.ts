@@ -85,7 +85,9 @@ test('every file has a rule', () => {
 });
 
 test('the engine reads no environment and writes to no console', () => {
-  const strays = below('functions/queue/').filter(({ code }) => /\bprocess\.(env|stdout|stderr|argv)\b|\bconsole\./.test(code));
+  const strays = below('functions/queue/').filter(({ code }) =>
+    /\bprocess\.(env|stdout|stderr|argv)\b|\bconsole\./.test(code),
+  );
   expect(strays.map(({ path }) => path)).toEqual([]);
 });
 

@@ -3,7 +3,7 @@ import { contracts } from '#contracts';
 import { type Database, resent } from '../lambda/database.ts';
 import { databaseHttp } from '../lambda/database-http.ts';
 import { enqueueEnv, readEnv } from '../lambda/env.ts';
-import { jsonText } from '../lambda/http.ts';
+import { type HttpAnswer, jsonText } from '../lambda/http.ts';
 import { jobJson } from '../lambda/job-json.ts';
 import { once } from '../lambda/once.ts';
 import { ProblemError } from '../lambda/problems.ts';
@@ -24,7 +24,7 @@ export const handler = databaseHttp('enqueue', async (event, db) => {
   const validated = await validate(request, contracts, { payloadMaxBytes });
   switch (validated.kind) {
     case 'valid':
-      return created(await put(db, validated.job));
+      return put(db, validated.job);
     case 'too_large':
       throw new ProblemError(
         'too-large',
@@ -38,21 +38,13 @@ export const handler = databaseHttp('enqueue', async (event, db) => {
 });
 
 /**
- * The id is made here, so that sending again what may have arrived already changes nothing. What is known of the job once
- * it is in is answered even if it cannot be read back: another request would make another job.
+ * The id is made here, so that sending again what may have arrived already changes nothing. Once the job is in, that is
+ * answered even if it cannot be read back: who is told otherwise sends another one.
  */
-async function put(db: Database, job: NewJob): Promise<Put> {
+async function put(db: Database, job: NewJob): Promise<HttpAnswer> {
   const id = uuidv7();
   await resent(() => insertJob(db, { ...job, id }));
   const stored = await resent(() => get(db, id)).catch(() => undefined);
-  return { id, body: stored === undefined ? JSON.stringify({ id, kind: job.kind }) : jobJson(stored) };
-}
-
-interface Put {
-  readonly id: string;
-  readonly body: string;
-}
-
-function created({ id, body }: Put) {
+  const body = stored === undefined ? JSON.stringify({ id, kind: job.kind }) : jobJson(stored);
   return jsonText(201, body, { location: `/jobs/${id}` });
 }

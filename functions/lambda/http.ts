@@ -21,7 +21,7 @@ interface HttpOptions {
 const ANSWER_EARLY_MS = 1000;
 
 /** Makes a handler of what answers a request: problems become problem+json, and each request one line of log. */
-export function http(options: HttpOptions, answer: (event: HttpEvent, log: Log) => Promise<HttpAnswer>): HttpHandler {
+export function http(options: HttpOptions, answer: (event: HttpEvent) => Promise<HttpAnswer>): HttpHandler {
   const late = () => {
     options.onTimeout?.();
     throw new ProblemError(
@@ -32,7 +32,7 @@ export function http(options: HttpOptions, answer: (event: HttpEvent, log: Log) 
   return middy<HttpEvent, HttpAnswer>({ timeoutEarlyInMillis: ANSWER_EARLY_MS, timeoutEarlyResponse: late })
     .use(requestLine(options.name))
     .use(problems(options))
-    .handler((event: HttpEvent) => answer(event, logOf(options.name, event))) as HttpHandler;
+    .handler((event: HttpEvent) => answer(event)) as HttpHandler;
 }
 
 export function json(statusCode: number, body: unknown, headers: Record<string, string> = {}): HttpAnswer {
@@ -61,26 +61,13 @@ function problems({ name, problemOf }: HttpOptions): MiddlewareObj<HttpEvent, Ht
 }
 
 function unexpected(error: unknown): ProblemError {
-  return new ProblemError(
-    'internal-error',
-    'It was logged under this request_id; nothing about the request is wrong.',
-    {
-      cause: error,
-    },
-  );
+  const detail = 'It was logged under this request_id; nothing about the request is wrong.';
+  return new ProblemError('internal-error', detail, { cause: error });
 }
 
 /** Registered before `problems`, so that on an error it runs after it and sees its answer. */
-function requestLine(name: string): MiddlewareObj<HttpEvent, HttpAnswer, Error, Context, { startedAt: number }> {
-  const line = ({
-    event,
-    response,
-    internal,
-  }: {
-    event: HttpEvent;
-    response?: HttpAnswer | null | undefined;
-    internal: { startedAt: number };
-  }) =>
+function requestLine(name: string): Timed {
+  const line: Timed['after'] = ({ event, response, internal }) =>
     logOf(name, event).info('request', {
       method: event.requestContext?.http?.method,
       route: event.routeKey,
@@ -95,6 +82,8 @@ function requestLine(name: string): MiddlewareObj<HttpEvent, HttpAnswer, Error, 
     onError: line,
   };
 }
+
+type Timed = MiddlewareObj<HttpEvent, HttpAnswer, Error, Context, { startedAt: number }>;
 
 function logOf(name: string, event: HttpEvent): Log {
   return createLog({ function: name, request_id: requestIdOf(event) });

@@ -15,8 +15,6 @@ export function tlsFor(
   return {
     // Said outright, since NODE_TLS_REJECT_UNAUTHORIZED=0 changes what is not said.
     rejectUnauthorized: true,
-    // Node compares the certificate with this name. Left out, an address would be compared with "localhost".
-    host,
     ...(caFile === undefined ? {} : { ca: readCa(caFile) }),
   };
 }

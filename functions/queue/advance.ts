@@ -20,15 +20,15 @@ export interface Sight {
   readonly exhausted: boolean;
   /** Rows picked in claim order. */
   readonly urgent: readonly Spot[];
-  /** Rows picked for their age: the first of their priority. */
-  readonly aged: readonly Spot[];
+  /** If it looked for the oldest: where the rows that it did not take for that begin, in each priority. */
+  readonly nextHeads: readonly Spot[];
   /** Rows of both that were too heavy for this claim. They stay pending. */
   readonly leftOut: readonly Spot[];
 }
 
 /**
  * Moves the marks. A claim that got all it asked for has seen its lowest priority up to its last row, and all above;
- * below that, what it took for its age. No mark passes a row that was left out.
+ * below that, what it saw in looking for the oldest. No mark passes a row that was left out.
  */
 export function advance(position: Position, sight: Sight): Position {
   const before = sight.lookedBack ? FROM_THE_BEGINNING : position.marks;
@@ -36,7 +36,7 @@ export function advance(position: Position, sight: Sight): Position {
   const marks = before.map((mark, i) => {
     const priority = 5 - i;
     if (sight.exhausted || priority > lowest) return sight.seenUntil;
-    const seen = latest(priority === lowest ? sight.urgent : sight.aged, priority);
+    const seen = latest(priority === lowest ? sight.urgent : sight.nextHeads, priority);
     return seen === null ? mark : earlier(sight.seenUntil, seen);
   });
   for (const { priority, runAt } of sight.leftOut) marks[5 - priority] = earlier(marks[5 - priority] ?? null, runAt);

@@ -32,6 +32,10 @@ export class Attempts {
     return this.#unsettled;
   }
 
+  get draining(): boolean {
+    return this.#draining;
+  }
+
   start(job: ClaimedJob): void {
     const { inFlight, tally, perform } = this.#options;
     tally.claimed(job);

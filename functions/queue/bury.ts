@@ -33,8 +33,9 @@ buried AS (
   SELECT h.id, h.kind, h.queue, h.priority, h.attempts, h.max_attempts, h.reaps, h.locked_by, h.run_at, h.created_at,
          h.started_at, h.cancel_requested_at, h.payload_bytes, h.subject, h.idempotency_key, h.unique_key,
          h.concurrency_key, h.schedule_name, h.all_errors,
-         coalesce((SELECT p.payload FROM millrace.payloads p WHERE p.id = h.id), 'null')
+         coalesce(p.payload, 'null')
   FROM held h
+  LEFT JOIN millrace.payloads_of(ARRAY(SELECT h.id FROM held h)) p ON p.id = h.id
   RETURNING id, kind
 ),
 counted AS (

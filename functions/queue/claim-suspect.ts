@@ -38,8 +38,9 @@ SELECT c.id, c.kind, c.priority, c.subject, c.attempts, c.max_attempts, c.reaps,
        to_char(c.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
        to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at,
        (extract(epoch FROM c.started_at - c.run_at) * 1000)::float8 AS waited_ms,
-       (SELECT p.payload FROM millrace.payloads p WHERE p.id = c.id) AS payload
-FROM claimed c`;
+       p.payload
+FROM claimed c
+LEFT JOIN millrace.payloads_of(ARRAY(SELECT c.id FROM claimed c)) p ON p.id = c.id`;
 
 /**
  * Takes the oldest due job that was reaped twice or more: it may be what ended its workers, so the caller runs it with

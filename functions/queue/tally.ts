@@ -56,7 +56,11 @@ export class Tally {
   }
 
   settled({ ended: { job, settlement, durationMs }, verdict }: Settled): void {
-    if (verdict === 'refused') return;
+    if (verdict === 'refused') {
+      const message = `job ${job.id} could not be settled: the database refuses what is to be kept of it`;
+      this.#emit({ name: 'database.failed', during: 'settle', code: 'refused', message });
+      return;
+    }
     this.#counts[verdict]++;
     if (verdict === 'overtaken') {
       this.#emit({ name: 'job.overtaken', ...named(job) });

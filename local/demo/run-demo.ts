@@ -38,7 +38,7 @@ const DAWDLE_MS = { least: 50, most: 400 };
  */
 export async function runDemo(host: Host, db: Db, options: DemoOptions): Promise<DemoResult> {
   const { deliveries, kills, random, progress } = options;
-  const { url } = await host.info();
+  const { url, pid } = await host.info();
   const run = randomUUID();
   const ids: string[] = [];
   const over = new AbortController();
@@ -47,6 +47,8 @@ export async function runDemo(host: Host, db: Db, options: DemoOptions): Promise
 
   const began = performance.now();
   const onKill = (pid: number, jobs: number) => progress.line(`SIGKILL to worker ${pid} with ${jobs} jobs at work`);
+  // Within a second a killed worker is replaced and the reaper looks for what it left, whatever the schedules say.
+  const ticks = kills > 0 ? setInterval(() => process.kill(pid, 'SIGUSR2'), 1000) : undefined;
   const havoc = wreakHavoc(db, { kills, random, workers: async () => (await host.info()).workers, onKill, signal });
   try {
     await Promise.all([
@@ -60,6 +62,7 @@ export async function runDemo(host: Host, db: Db, options: DemoOptions): Promise
       untilCounted(db, { run, ids, total: deliveries.length, progress, signal }).then(() => over.abort()),
     ]);
   } finally {
+    clearInterval(ticks);
     over.abort();
   }
   const seconds = (performance.now() - began) / 1000;

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { PostgresStartError } from './errors.ts';
 
@@ -12,13 +13,13 @@ export interface Account {
 }
 
 /**
- * Postgres refuses to run as root, so root lends it to somebody else: whoever owns the data already, else `postgres`,
- * else `nobody`.
+ * Postgres refuses to run as root, so root lends it to somebody else: whoever owns the data, or the folder it is going to
+ * lie in (a later start of that user without root then finds data of its own), else `postgres`, else `nobody`.
  */
 export async function accountFor(dataDirectory: string): Promise<Account> {
   if (process.getuid?.() !== 0) return {};
-  const owner = await stat(dataDirectory).catch(() => undefined);
-  if (owner !== undefined && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  const owner = await ownerOf(resolve(dataDirectory));
+  if (owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
   for (const name of ['postgres', 'nobody']) {
     const account = await lookUp(name).catch(() => undefined);
     if (account !== undefined) return account;
@@ -28,6 +29,12 @@ export async function accountFor(dataDirectory: string): Promise<Account> {
     'Postgres does not run as root, and there is no user "postgres" or "nobody" to run it as. ' +
       'Start as another user, create one (useradd --system postgres), or set DATABASE_URL to a Postgres of your own.',
   );
+}
+
+/** Of the path, or of the nearest folder above it that is there. */
+async function ownerOf(path: string): Promise<{ uid: number; gid: number }> {
+  const found = await stat(path).catch(() => undefined);
+  return found ?? ownerOf(dirname(path));
 }
 
 async function lookUp(name: string): Promise<Account> {

@@ -53,7 +53,8 @@ export async function prepareData(directory: string, binaries: Binaries, account
   const data = join(directory, 'data');
   const secret = join(directory, 'password');
   for (const left of (await readdir(directory)).filter((name) => name.startsWith('data.new-'))) {
-    await rm(join(directory, left), { recursive: true, force: true });
+    // The initdb of a process that was killed may still be writing there: without its files it gives up.
+    await rm(join(directory, left), { recursive: true, force: true, maxRetries: 10 }).catch(() => {});
   }
   await rmdir(data).catch(() => {});
   if (await stat(data).catch(() => undefined)) {
@@ -88,7 +89,7 @@ async function initialise(
 async function checkMajor(directory: string, binaries: Binaries): Promise<void> {
   const found = (await readFile(join(directory, 'data', 'PG_VERSION'), 'utf8').catch(() => '')).trim();
   if (found === String(binaries.major)) return;
-  if (found === '') throw explain(directory, 'FATAL: PG_VERSION is missing: not a valid data directory');
+  if (found === '') throw explain(directory, 'PG_VERSION is missing');
   throw new PostgresStartError(
     'other_major',
     `The data in ${directory} was written by Postgres ${found}, and this is Postgres ${binaries.version}. ` +

@@ -33,45 +33,44 @@ const INSTEAD = 'or set DATABASE_URL to a Postgres of your own';
 
 /** A sentence for what Postgres, initdb or the file system said. */
 export function explain(directory: string, said: string, cause?: unknown): PostgresStartError {
-  const options = cause === undefined ? {} : { cause };
-  if (/No space left on device|ENOSPC|Disk quota exceeded|EDQUOT/.test(said)) {
-    return new PostgresStartError(
-      'disk_full',
-      `There is no space left for Postgres in ${directory} (a new one takes 50 MB). Free some, ${INSTEAD}.`,
-      options,
-    );
-  }
-  if (/Read-only file system|EROFS|Permission denied|EACCES|EPERM|Operation not permitted/.test(said)) {
-    return new PostgresStartError(
-      'not_writable',
-      `Postgres cannot write to ${directory}: ${lastLine(said)}. Make it writable, choose another directory, ${INSTEAD}.`,
-      options,
-    );
-  }
-  if (/could not bind|Address already in use/.test(said)) {
-    return new PostgresStartError(
-      'port_taken',
-      `The port for Postgres is taken: ${lastLine(said)}. Give another one or none, then a free one is found.`,
-      options,
-    );
-  }
-  if (
-    /could not locate a valid checkpoint record|invalid checkpoint record|pg_control|PANIC|not a valid data directory|missing or invalid|could not open file "(base|global|pg_\w+)\//.test(
-      said,
-    )
-  ) {
-    return new PostgresStartError(
-      'damaged',
-      `The data in ${directory} is damaged: ${lastLine(said)}. Restore it, or move the folder away to begin with an empty one, ${INSTEAD}.`,
-      options,
-    );
-  }
-  return new PostgresStartError(
+  const [code, sentence] = KNOWN.find(([pattern]) => pattern.test(said))?.[1](directory, said) ?? [
     'failed',
     `Postgres did not start in ${directory}; see postgres.log there, ${INSTEAD}. It said: ${said.trim().slice(-2000) || 'nothing'}`,
-    options,
-  );
+  ];
+  return new PostgresStartError(code, sentence, { cause });
 }
+
+/** The first that matches counts: a full disk also leaves files that cannot be opened. */
+const KNOWN: readonly (readonly [RegExp, (directory: string, said: string) => [PostgresStartCode, string]])[] = [
+  [
+    /No space left on device|ENOSPC|Disk quota exceeded|EDQUOT/,
+    (directory) => [
+      'disk_full',
+      `There is no space left for Postgres in ${directory} (a new one takes 50 MB). Free some, ${INSTEAD}.`,
+    ],
+  ],
+  [
+    /Read-only file system|EROFS|[Pp]ermission denied|EACCES|EPERM|Operation not permitted|ENOTDIR|wrong ownership|invalid permissions/,
+    (directory, said) => [
+      'not_writable',
+      `Postgres cannot write to ${directory}: ${lastLine(said)}. Make it writable, choose another directory, ${INSTEAD}.`,
+    ],
+  ],
+  [
+    /could not bind|Address already in use/,
+    (_, said) => [
+      'port_taken',
+      `Port ${/port (\d+)/.exec(said)?.[1]} on 127.0.0.1, wanted for Postgres, is taken. Give another one or none, then a free one is found.`,
+    ],
+  ],
+  [
+    /PG_VERSION|pg_control|checkpoint record|PANIC|WAL directory|could not (open|load|read|stat|access) /,
+    (directory, said) => [
+      'damaged',
+      `The data in ${directory} is damaged: ${lastLine(said)}. Restore it, or move the folder away to begin with an empty one, ${INSTEAD}.`,
+    ],
+  ],
+];
 
 /** The line that names the trouble: the last FATAL or error, without its time stamp. */
 function lastLine(said: string): string {

@@ -51,7 +51,11 @@ async function call(method: string, target: string, request: Request = {}): Prom
   return answered(await handler(event, context()));
 }
 
-export function httpEvent(method: string, target: string, { body, headers = {}, base64 = false }: Request = {}): HttpEvent {
+export function httpEvent(
+  method: string,
+  target: string,
+  { body, headers = {}, base64 = false }: Request = {},
+): HttpEvent {
   const [path = '', rawQueryString = ''] = target.split('?');
   const segments = path.split('/');
   const routeKey = ROUTE_KEYS.find((key) => key === `${method} ${path}`) ?? withId(method, segments) ?? '$default';

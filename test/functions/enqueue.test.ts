@@ -36,7 +36,9 @@ describe('POST /jobs', () => {
   });
 
   test('keeps run_at to the microsecond, in UTC', async ({ call, db }) => {
-    const { body } = await call('POST', '/jobs', { body: { ...GREETING, run_at: '2031-05-06T01:02:03.123456789+02:00' } });
+    const { body } = await call('POST', '/jobs', {
+      body: { ...GREETING, run_at: '2031-05-06T01:02:03.123456789+02:00' },
+    });
     expect(body.run_at).toBe('2031-05-05T23:02:03.123456Z');
     const { rows } = await db.query(`SELECT run_at = '2031-05-05T23:02:03.123456Z' AS same FROM millrace.live_jobs`);
     expect(rows).toEqual([{ same: true }]);
@@ -63,7 +65,11 @@ describe('POST /jobs', () => {
   });
 
   test('reads a base64 body, a charset and other JSON types', async ({ call }) => {
-    const types = ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"', 'application/cloudevents+json'];
+    const types = [
+      'application/json; charset=utf-8',
+      'Application/JSON;charset="UTF-8"',
+      'application/cloudevents+json',
+    ];
     for (const type of types) {
       const answer = await call('POST', '/jobs', { body: GREETING, base64: true, headers: { 'content-type': type } });
       expect(answer.status, type).toBe(201);

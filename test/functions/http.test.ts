@@ -1,6 +1,6 @@
 import { handler as enqueue } from '../../functions/enqueue/handler.ts';
-import { databaseProblem } from '../../functions/lambda/database-problem.ts';
 import { DatabaseUnavailableError } from '../../functions/lambda/database.ts';
+import { databaseProblem } from '../../functions/lambda/database-problem.ts';
 import { http, json } from '../../functions/lambda/http.ts';
 import { PROBLEMS } from '../../functions/lambda/problems.ts';
 import { ROUTES } from '../../functions/lambda/routes.ts';
@@ -45,7 +45,14 @@ describe('http', () => {
       await enqueue(httpEvent('POST', '/jobs', { body: { kind: 'hello.greet', payload } }), context());
     }
     expect(written()).toMatchObject([
-      { timestamp: expect.any(String), level: 'info', message: 'request', function: 'enqueue', route: 'POST /jobs', status: 201 },
+      {
+        timestamp: expect.any(String),
+        level: 'info',
+        message: 'request',
+        function: 'enqueue',
+        route: 'POST /jobs',
+        status: 201,
+      },
       { request_id: expect.any(String), status: 422, duration_ms: expect.any(Number) },
     ]);
     expect(JSON.stringify(written())).not.toMatch(/lovelace/i);

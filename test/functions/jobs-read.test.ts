@@ -41,7 +41,9 @@ describe('GET /jobs/{id}', () => {
 
   test('passes a payload on as Postgres has it: no number rounded, no depth too deep', async ({ call, db }) => {
     const deep = `${'['.repeat(5000)}${']'.repeat(5000)}`;
-    const { rows } = await db.query(`SELECT millrace.enqueue('any', $1) AS id`, [`{"n": 12345678901234567890.10, "deep": ${deep}}`]);
+    const { rows } = await db.query(`SELECT millrace.enqueue('any', $1) AS id`, [
+      `{"n": 12345678901234567890.10, "deep": ${deep}}`,
+    ]);
     const answer = await call('GET', `/jobs/${rows[0].id}?include=payload`);
     expect(answer.status).toBe(200);
     expect(answer.text).toContain('12345678901234567890.10');
@@ -49,7 +51,9 @@ describe('GET /jobs/{id}', () => {
   });
 
   test('takes ids in capitals and of other versions', async ({ call, db }) => {
-    const { rows } = await db.query(`SELECT millrace.enqueue('any', '{}', id => 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11') AS id`);
+    const { rows } = await db.query(
+      `SELECT millrace.enqueue('any', '{}', id => 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11') AS id`,
+    );
     const answer = await call('GET', `/jobs/${rows[0].id.toUpperCase()}`);
     expect(answer.body.id).toBe('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11');
   });
@@ -59,7 +63,11 @@ describe('GET /jobs', () => {
   test('lists the newest first, over all states, with the last error and no payloads', async ({ call, db }) => {
     const made = [
       await finishedJob(db, { createdSecondsAgo: 50, result: { secret: 1 } }),
-      await deadJob(db, { createdSecondsAgo: 40, payload: { secret: 1 }, errors: [{ name: 'A' }, { name: 'B', message: 'last', stack: 'at x' }] }),
+      await deadJob(db, {
+        createdSecondsAgo: 40,
+        payload: { secret: 1 },
+        errors: [{ name: 'A' }, { name: 'B', message: 'last', stack: 'at x' }],
+      }),
       await pendingJob(db, { createdSecondsAgo: 30, payload: { secret: 1 } }),
       await processingJob(db, { createdSecondsAgo: 20 }),
       await finishedJob(db, { createdSecondsAgo: 10, status: 'cancelled' }),
@@ -119,7 +127,11 @@ describe('GET /jobs', () => {
       expect(await found(`status=${status}`)).toEqual([`a ${status}`, `b ${status}`]);
       expect(await found(`status=${status}&kind=b`)).toEqual([`b ${status}`]);
     }
-    expect(await found('kind=a')).toEqual(Object.keys(ids).filter((name) => name.startsWith('a')).sort());
+    expect(await found('kind=a')).toEqual(
+      Object.keys(ids)
+        .filter((name) => name.startsWith('a'))
+        .sort(),
+    );
     expect(await found('kind=nobody')).toEqual([]);
     expect(await found('kind=nobody&status=dead')).toEqual([]);
   });

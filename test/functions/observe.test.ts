@@ -39,7 +39,13 @@ describe('GET /ready', () => {
 
   test('has nothing to say of an empty queue', async ({ call }) => {
     const { body } = await call('GET', '/ready');
-    expect(body).toMatchObject({ lag_seconds: 0, paused: [], unclaimed_kinds: [], unclaimed_queues: [], last_worker_at: null });
+    expect(body).toMatchObject({
+      lag_seconds: 0,
+      paused: [],
+      unclaimed_kinds: [],
+      unclaimed_queues: [],
+      last_worker_at: null,
+    });
   });
 
   test('knows the newest migration', () => {
@@ -52,7 +58,9 @@ describe('GET /ready', () => {
     try {
       expectProblem(await call('GET', '/ready'), 503, 'schema-outdated');
     } finally {
-      await db.query(`INSERT INTO millrace.migrations (version, file, checksum) VALUES ($1, 'f', 'c')`, [SCHEMA_VERSION]);
+      await db.query(`INSERT INTO millrace.migrations (version, file, checksum) VALUES ($1, 'f', 'c')`, [
+        SCHEMA_VERSION,
+      ]);
     }
     await db.query(`INSERT INTO millrace.migrations (version, file, checksum) VALUES (999, 'f', 'c')`);
     try {

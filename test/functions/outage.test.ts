@@ -21,7 +21,11 @@ const test = withCall
 const JOB = { body: { kind: 'hello.greet', payload: { name: 'Ada' } } };
 
 describe('an outage of the database', () => {
-  test('is a 503 with Retry-After on every route that needs it, and over without a restart', async ({ call, network, db }) => {
+  test('is a 503 with Retry-After on every route that needs it, and over without a restart', async ({
+    call,
+    network,
+    db,
+  }) => {
     const { id } = await pendingJob(db);
     const requests: [string, string, object?][] = [
       ['POST', '/jobs', JOB],
@@ -31,7 +35,8 @@ describe('an outage of the database', () => {
       ['GET', '/metrics'],
       ['POST', `/jobs/${id}/cancel`],
     ];
-    for (const [method, target, request] of requests) expect((await call(method, target, request)).status).toBeLessThan(300);
+    for (const [method, target, request] of requests)
+      expect((await call(method, target, request)).status).toBeLessThan(300);
     network.mode = 'refuse';
     network.cut();
     for (const [method, target, request] of requests) {
@@ -41,7 +46,8 @@ describe('an outage of the database', () => {
     }
     expect((await call('GET', '/health')).status).toBe(200);
     network.mode = 'pass';
-    for (const [method, target, request] of requests) expect((await call(method, target, request)).status).toBeLessThan(300);
+    for (const [method, target, request] of requests)
+      expect((await call(method, target, request)).status).toBeLessThan(300);
   });
 
   test('that ended an idle connection is not seen by the next request', async ({ call, network, db }) => {
@@ -92,7 +98,10 @@ describe('a lost answer', () => {
 });
 
 describe('a database that hangs', () => {
-  test('costs the caller a 503 before the function would be killed, and the next request nothing', async ({ call, network }) => {
+  test('costs the caller a 503 before the function would be killed, and the next request nothing', async ({
+    call,
+    network,
+  }) => {
     expect((await call('POST', '/jobs', JOB)).status).toBe(201);
     network.mode = 'hang';
     const began = performance.now();
@@ -107,7 +116,7 @@ describe('a database that hangs', () => {
   });
 });
 
-test('a server without a free connection is a 503, and what it says is in the log', async ({ call, network, db }) => {
+test('a server without a free connection is a 503, and what it says is in the log', async ({ network, db }) => {
   const user = `crowded_${Math.random().toString(36).slice(2)}`;
   await db.query(`CREATE ROLE ${user} LOGIN PASSWORD 'unsaid' CONNECTION LIMIT 0`);
   try {

@@ -1,6 +1,6 @@
 import { handler } from '../../functions/reap/handler.ts';
 import { counterOf, deadJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
-import { beforeEach, describe, expect, test as base, vi } from '../support/fixtures.ts';
+import { test as base, beforeEach, describe, expect, vi } from '../support/fixtures.ts';
 import { context } from './api.ts';
 
 const test = base.extend('tick', async ({ databaseUrl }) => {

@@ -2,14 +2,21 @@ import { createServer } from 'node:http';
 import { withSecret } from '../../functions/lambda/connect.ts';
 import { Database } from '../../functions/lambda/database.ts';
 import { secretReader } from '../../functions/lambda/secret.ts';
-import { beforeEach, describe, expect, test as base } from '../support/fixtures.ts';
+import { test as base, beforeEach, describe, expect } from '../support/fixtures.ts';
 
 const ARN = 'arn:aws:secretsmanager:us-east-1:000000000000:secret:millrace';
 
 /** `manager`: a server that speaks as Secrets Manager does, on loopback; what it holds by stage, and what it was asked. */
 const test = base.extend('manager', async ({ databaseUrl }, { onCleanup }) => {
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
-  const right = { engine: 'postgres', host: hostname, port: Number(port), username, password, dbname: pathname.slice(1) };
+  const right = {
+    engine: 'postgres',
+    host: hostname,
+    port: Number(port),
+    username,
+    password,
+    dbname: pathname.slice(1),
+  };
   const secrets: Record<string, unknown> = { AWSCURRENT: right };
   const asked: string[] = [];
   const server = createServer((request, response) => {
@@ -20,7 +27,11 @@ const test = base.extend('manager', async ({ databaseUrl }, { onCleanup }) => {
       asked.push(VersionStage);
       const held = secrets[VersionStage];
       response.setHeader('content-type', 'application/x-amz-json-1.1');
-      if (request.headers['x-amz-target'] !== 'secretsmanager.GetSecretValue' || SecretId !== ARN || held === undefined) {
+      if (
+        request.headers['x-amz-target'] !== 'secretsmanager.GetSecretValue' ||
+        SecretId !== ARN ||
+        held === undefined
+      ) {
         response.statusCode = 400;
         return response.end(JSON.stringify({ __type: 'ResourceNotFoundException', message: `no ${VersionStage}` }));
       }
@@ -83,7 +94,9 @@ describe('credentials from a secret', () => {
     await database.end();
   });
 
-  test('that stay wrong: current, current, pending, a pause, current, and then what the server said', async ({ manager }) => {
+  test('that stay wrong: current, current, pending, a pause, current, and then what the server said', async ({
+    manager,
+  }) => {
     const database = new Database({ DATABASE_SECRET_ARN: ARN }, 'test');
     manager.secrets.AWSCURRENT = manager.wrong;
     const began = performance.now();

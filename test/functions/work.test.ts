@@ -1,6 +1,6 @@
 import { handler } from '../../functions/work/handler.ts';
 import { pendingJob, rowOf, statusOf } from '../support/factories.ts';
-import { beforeEach, describe, expect, test as base, vi } from '../support/fixtures.ts';
+import { test as base, beforeEach, describe, expect, vi } from '../support/fixtures.ts';
 import { context } from './api.ts';
 
 const test = base.extend('work', async ({ databaseUrl }) => {
@@ -18,17 +18,37 @@ describe('work', () => {
   test('works off what is due and says what it did', async ({ work, db }) => {
     const { id } = await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Ada' } });
     const dead = await pendingJob(db, { kind: 'hello.greet', payload: {}, maxAttempts: 1 });
-    expect(await work()).toMatchObject({ claimed: 2, completed: 1, buried: 1, unsettled: 0, durationMs: expect.any(Number) });
+    expect(await work()).toMatchObject({
+      claimed: 2,
+      completed: 1,
+      buried: 1,
+      unsettled: 0,
+      durationMs: expect.any(Number),
+    });
     expect(await rowOf(db, id)).toMatchObject({ status: 'completed', result: { greeting: 'Hello, Ada!' } });
     expect(await statusOf(db, dead.id)).toBe('dead');
   });
 
-  test('logs events and the summary as JSON, and hands CloudWatch a few metrics without kinds', async ({ work, db }) => {
+  test('logs events and the summary as JSON, and hands CloudWatch a few metrics without kinds', async ({
+    work,
+    db,
+  }) => {
     const { id } = await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Unsaid' }, attempts: 0 });
     await work(3);
     const lines = written();
-    expect(lines).toContainEqual(expect.objectContaining({ level: 'debug', message: 'job.completed', function: 'work', slot: 3, id, kind: 'hello.greet' }));
-    expect(lines).toContainEqual(expect.objectContaining({ level: 'info', message: 'run ended', completed: 1, duration_ms: expect.any(Number) }));
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        level: 'debug',
+        message: 'job.completed',
+        function: 'work',
+        slot: 3,
+        id,
+        kind: 'hello.greet',
+      }),
+    );
+    expect(lines).toContainEqual(
+      expect.objectContaining({ level: 'info', message: 'run ended', completed: 1, duration_ms: expect.any(Number) }),
+    );
     const [metrics] = lines.filter((line) => '_aws' in line);
     expect(metrics).toMatchObject({ FunctionName: 'test', JobsCompleted: 1, JobsBuried: 0 });
     const [directive] = metrics._aws.CloudWatchMetrics;
@@ -36,10 +56,13 @@ describe('work', () => {
     for (const { Name } of directive.Metrics) expect(metrics[Name]).toBeTypeOf('number');
   });
 
-  test.for([[{}], [{ slot: -1 }], [{ slot: '0' }], [null]])('refuses the event %j', async ([event], { databaseUrl }) => {
-    process.env.DATABASE_URL = databaseUrl;
-    await expect(handler(event, context())).rejects.toThrow();
-  });
+  test.for([[{}], [{ slot: -1 }], [{ slot: '0' }], [null]])(
+    'refuses the event %j',
+    async ([event], { databaseUrl }) => {
+      process.env.DATABASE_URL = databaseUrl;
+      await expect(handler(event, context())).rejects.toThrow();
+    },
+  );
 
   test('refuses settings that cannot be', async ({ work }) => {
     process.env.WORKER_CONCURRENCY = 'ten';

@@ -27,7 +27,7 @@ beforeAll(async () => {
   });
   said = cdk.all;
   resources = JSON.parse(await readFile(join(out, 'cdk.out', 'Millrace.template.json'), 'utf8')).Resources;
-});
+}, 180_000);
 afterAll(() => rm(out, { recursive: true, force: true }));
 
 const idsOf = (type: string) => Object.keys(resources).filter((id) => resources[id]?.Type === type);

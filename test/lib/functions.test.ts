@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Duration, Size } from 'aws-cdk-lib';
 import { expect, test } from 'vitest';
@@ -16,6 +17,12 @@ function environmentOf(name: keyof typeof queue.functions, of = { queue, templat
     Object.entries(Variables).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)]),
   );
 }
+
+test('every handler is a function of the stack', () => {
+  expect(globSync('functions/*/handler.ts', { cwd: fileURLToPath(new URL('../..', import.meta.url)) })).toHaveLength(
+    all.length,
+  );
+});
 
 test.each(all)('%s runs on Node 24 and Graviton, and keeps its log for a month', (name) => {
   const fn = propertiesOf(template, queue.functions[name]);

@@ -31,8 +31,10 @@ describe('one bad job never kills the others', () => {
     db,
     databaseUrl,
   }) => {
-    const blocker = await deed(db, { do: 'block', ms: 50 }, { maxAttempts: 3 });
-    const innocents = await Promise.all(Array.from({ length: 3 }, () => deed(db, { do: 'finish', ms: 100 })));
+    const blocker = await deed(db, { do: 'block', ms: 50 }, { maxAttempts: 4 });
+    const innocents = await Promise.all(
+      Array.from({ length: 3 }, () => deed(db, { do: 'finish', ms: 100 }, { maxAttempts: 4 })),
+    );
     while ((await statusOf(db, blocker)) !== 'dead') {
       const worker = startWorker({ databaseUrl });
       await worker.said('job.claimed');

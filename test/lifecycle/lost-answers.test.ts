@@ -130,6 +130,14 @@ describe('exactly-once effects', () => {
     await db.query('TRUNCATE public.effects');
   });
 
+  test('a BEGIN never arrived: it is sent again, and costs no attempt', async ({ db, proxy }) => {
+    const job = await pendingJob(db);
+    const lost = proxy.loseStatement('BEGIN');
+    expect(await runOn(proxy.url, doing(counting))).toMatchObject({ claimed: 1, completed: 1 });
+    await lost;
+    expect(await rowOf(db, job.id)).toMatchObject({ status: 'completed', attempts: 1 });
+  });
+
   test('the answer to a COMMIT is lost: the row is asked, and it was committed', async ({ db, proxy }) => {
     const job = await pendingJob(db);
     const lost = proxy.loseAnswerTo('COMMIT');

@@ -171,6 +171,16 @@ describe('the answer of the gateway itself', () => {
     expect(answer.headers.connection).toBe('close');
   });
 
+  test('413 too when the length was not announced', async () => {
+    const { url } = await gatewayTo(ECHO);
+    async function* elevenMegabytes() {
+      for (let n = 0; n < 11; n += 1) yield new Uint8Array(1024 * 1024);
+    }
+    const init = { method: 'POST', body: elevenMegabytes(), duplex: 'half' } as unknown as RequestInit;
+    const answer = await fetch(url, init);
+    expect(answer.status).toBe(413);
+  });
+
   test('403 for a host that is not this machine, as a page that rebinds its name would send it', async () => {
     const { url, why } = await gatewayTo(ECHO);
     const answer = await new Promise<number>((resolve) => {

@@ -38,8 +38,11 @@ describe('npm start', () => {
     const pid = await worker(directory);
     child.kill('SIGINT');
     await expect.poll(output, { timeout: 5000 }).toContain('draining');
+    const began = performance.now();
     child.kill('SIGINT');
     expect(await exited).toBe(0);
+    // Its drain would be given up after 15 s.
+    expect(performance.now() - began).toBeLessThan(8000);
     expect(isRunning(pid)).toBe(false);
   });
 

@@ -72,7 +72,11 @@ describe('an invocation in a process of its own', () => {
   });
 
   test('leaves no process behind though its bundle keeps timers and sockets open', async () => {
-    const running = start(await functionOf('setInterval(() => {}, 1000); export const handler = async () => "done";'));
+    const running = start(
+      await functionOf('setInterval(() => {}, 1000); export const handler = async () => "done";', {
+        timeoutSeconds: 600,
+      }),
+    );
     expect(await running.ended).toEqual({ kind: 'returned', json: '"done"' });
     expect(isRunning(running.pid)).toBe(false);
   });
@@ -93,8 +97,8 @@ describe('a process whose runtime was killed', () => {
   test('drains, though nobody reads what it writes', async () => {
     const drained = join(await temporaryDirectory(), 'drained');
     const pid = await orphanOf(`process.once('SIGTERM', () => {
-      process.stdout.write('draining\\n');
-      setTimeout(() => { writeFileSync(${JSON.stringify(drained)}, ''); resolve(); }, 100); });`);
+      setTimeout(() => process.stdout.write('draining'), 50);
+      setTimeout(() => { writeFileSync(${JSON.stringify(drained)}, ''); resolve(); }, 150); });`);
     await expect.poll(() => isRunning(pid), { timeout: 5000 }).toBe(false);
     expect(existsSync(drained)).toBe(true);
   });

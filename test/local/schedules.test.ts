@@ -40,6 +40,16 @@ test('with short ticks a worker older than its period gets company', async () =>
   await expect.poll(() => started.length).toBe(2);
 });
 
+test('a tick out of turn replaces an invocation that ended and leaves alone one that runs', async () => {
+  const { started, endings, schedules } = await running({ everySeconds: 60 });
+  schedules.tick();
+  expect(started).toHaveLength(1);
+  started[0]?.end({ kind: 'died', how: 'signal SIGKILL' });
+  await expect.poll(() => endings.length).toBe(1);
+  schedules.tick();
+  expect(started).toHaveLength(2);
+});
+
 test('nothing starts after a stop', async () => {
   const { started, schedules } = await running({ everySeconds: 0.05 });
   schedules.stop();

@@ -16,7 +16,7 @@ const nothing: Sight = {
   resumedAt: null,
   exhausted: false,
   urgent: [],
-  aged: [],
+  nextHeads: [],
   leftOut: [],
 };
 const spot = (priority: number, clock: string) => ({ priority, runAt: at(clock) });
@@ -43,14 +43,14 @@ describe('advance', () => {
     expect(advance(position, sight).marks[5]).toBe(at('07:59'));
   });
 
-  test('rows taken for their age move the marks that the urgent ones left alone', () => {
-    const sight = { ...nothing, urgent: [spot(5, '08:30')], aged: [spot(-5, '08:20'), spot(-5, '08:10')] };
+  test('in looking for the oldest it has seen the priorities that it did not get to, up to what it left', async () => {
+    const sight = { ...nothing, urgent: [spot(5, '08:30')], nextHeads: [spot(5, '08:10'), spot(-5, '08:20')] };
     expect(advance(position, sight).marks).toEqual(marks(at('08:00'), { 5: at('08:30'), [-5]: at('08:20') }));
   });
 
-  test('a claim that took rows for their age only moves no other mark', () => {
-    const sight = { ...nothing, aged: [spot(2, '08:20')] };
-    expect(advance(position, sight).marks).toEqual(marks(at('08:00'), { 2: at('08:20') }));
+  test('a claim of the oldest alone moves the marks as well', () => {
+    const sight = { ...nothing, nextHeads: [spot(2, '08:20'), spot(0, '09:02')] };
+    expect(advance(position, sight).marks).toEqual(marks(at('08:00'), { 2: at('08:20'), 0: at('09:00') }));
   });
 
   test('no mark passes a row that was too heavy', () => {
@@ -65,7 +65,7 @@ describe('advance', () => {
 
   test('nor one that was too heavy for those taken for their age', () => {
     const leftOut = [spot(-3, '08:05')];
-    const sight = { ...nothing, exhausted: true, urgent: [spot(0, '08:30')], aged: leftOut, leftOut };
+    const sight = { ...nothing, exhausted: true, urgent: [spot(0, '08:30')], leftOut };
     expect(advance(position, sight).marks).toEqual(marks(at('09:00'), { [-3]: at('08:05') }));
   });
 

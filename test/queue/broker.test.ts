@@ -78,13 +78,26 @@ describe('how many at once', () => {
       }) as never;
       return connection;
     };
-    expect(await runOn(databaseUrl, { ...doing(() => 1), concurrency: 100, connect })).toMatchObject({
+    const short = doing(async () => {
+      // Some steps that wait for nothing, as most code has.
+      for (let step = 0; step < 20; step++) await null;
+    });
+    expect(await runOn(databaseUrl, { ...short, concurrency: 100, connect })).toMatchObject({
       completed: 1_000,
     });
     // 10 of each and the empty claim at the end; the oldest-due share may make one or two short.
     expect(statements.claims).toBeLessThanOrEqual(14);
     expect(statements.settlements).toBeLessThanOrEqual(14);
   });
+});
+
+test('urgent work does not starve the rest: every tenth slot goes to the oldest', async ({ db, databaseUrl }) => {
+  const old = await pendingJob(db, { priority: -5, dueInSeconds: -60 });
+  for (let n = 0; n < 20; n++) await pendingJob(db, { priority: 5 });
+  const order: string[] = [];
+  await runOn(databaseUrl, { ...doing((_, { job }) => void order.push(job.id)), concurrency: 1 });
+  expect(order).toHaveLength(21);
+  expect(order.indexOf(old.id)).toBe(9);
 });
 
 describe('several queues', () => {

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { cancel } from '../../functions/queue/cancel.ts';
 import { claim } from '../../functions/queue/claim.ts';
+import type { Db } from '../../functions/queue/db.ts';
 import { openPosition } from '../../functions/queue/marks.ts';
 import { liveRowOf, pendingJob, processingJob, rowOf } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { claimedIds, claimSome, KINDS } from './claiming.ts';
-import { withSessions } from './sessions.ts';
+import { waitsForLock, withSessions } from './sessions.ts';
 
 describe('what a claim takes', () => {
   test('a claimed job is processing under the token, one attempt spent, with the lease of its kind', async ({ db }) => {
@@ -182,6 +184,47 @@ describe('bytes', () => {
     expect(await rowOf(db, left.id)).toMatchObject({ status: 'pending', attempts: 0, locked_by: null });
   });
 });
+
+test('rows that change while a claim is under way are judged as they are now', async ({ db, databaseUrl }) => {
+  const jobs: { id: string }[] = [];
+  for (let n = 0; n < 40; n++) jobs.push(await pendingJob(db, { payload: n, priority: (n % 11) - 5 }));
+  const [cancelled, taken, changed] = [jobs.slice(0, 10), jobs.slice(10, 20), jobs.slice(20, 30)];
+  await withSessions(databaseUrl, async (other, claimer) => {
+    await other.query('SELECT pg_advisory_lock(1)');
+    // It has its snapshot, but not looked at the rows yet.
+    const claiming = claimSome(pausing(claimer), {
+      limit: 100,
+      aged: 10,
+      position: await openPosition(db, 'default', KINDS),
+    });
+    await waitsForLock(other, claimer);
+    for (const { id } of cancelled) await cancel(other, id);
+    await other.query(
+      `UPDATE millrace.live_jobs
+       SET status = 'processing', attempts = 1, locked_by = gen_random_uuid(), locked_until = now() + interval '1 min'
+       WHERE id = ANY ($1)`,
+      [taken.map((job) => job.id)],
+    );
+    await other.query(`UPDATE millrace.live_jobs SET subject = 'changed' WHERE id = ANY ($1)`, [
+      changed.map((job) => job.id),
+    ]);
+    await other.query('SELECT pg_advisory_unlock(1)');
+    const claimed = (await claiming).jobs.map((job) => [job.id, job.payload, job.attempts]);
+    const left = jobs.map((job, n) => [job.id, n, 1]).slice(20);
+    expect(claimed.sort()).toEqual(left.sort());
+  });
+});
+
+/** Makes a claim wait for an advisory lock after it has taken its snapshot. */
+function pausing(db: Db): Db {
+  const place = 'FROM lane l\n';
+  return {
+    query: (text, values) => {
+      expect(text).toContain(place);
+      return db.query(text.replace(place, `${place}CROSS JOIN (SELECT pg_advisory_xact_lock(1)) pause\n`), values);
+    },
+  };
+}
 
 test('eight claimers at once never share a job, and leave none', async ({ db, databaseUrl }) => {
   await db.query(

@@ -18,12 +18,24 @@ describe('parseJson', () => {
     expect(parseJson(text)).toEqual({ kind: 'parsed', value: JSON.parse(text) });
   });
 
-  test.for(['', ' ', '{', '[1', '{"a":}', "{'a': 1}", 'NaN', '01', '"\n"', '[1],', '"', '"\\', '\ufeff{}', 'undefined'])(
-    'says that %j is not JSON',
-    (text) => {
-      expect(parseJson(text)).toEqual({ kind: 'malformed', detail: expect.any(String) });
-    },
-  );
+  test.for([
+    '',
+    ' ',
+    '{',
+    '[1',
+    '{"a":}',
+    "{'a': 1}",
+    'NaN',
+    '01',
+    '"\n"',
+    '[1],',
+    '"',
+    '"\\',
+    '\ufeff{}',
+    'undefined',
+  ])('says that %j is not JSON', (text) => {
+    expect(parseJson(text)).toEqual({ kind: 'malformed', detail: expect.any(String) });
+  });
 
   test.for([
     ['9007199254740992', 'as it is'],
@@ -42,20 +54,22 @@ describe('parseJson', () => {
     ['0.000e99999', 'as it is'],
     ['1e309', 'changed'],
     ['-1e400', 'changed'],
+    [`${'1'.repeat(400)}.5`, 'changed'],
     ['1e-400', 'changed'],
     // A fraction may lose digits, as everywhere.
     ['0.12345678901234567890', 'as it is'],
     ['3.141592653589793238462643383279', 'as it is'],
   ])('the number %s comes through %s', ([number = '', how]) => {
     expect(flawsIn(`{"n": [${number}]}`)).toEqual(
-      how === 'as it is' ? [] : [{ pointer: '/n/0', detail: expect.stringContaining(number) }],
+      how === 'as it is' ? [] : [{ pointer: '/n/0', detail: expect.stringContaining(number.slice(0, 40)) }],
     );
     // The check looks only at texts that may hold such numbers: that guess must not miss one.
     expect(flawsIn(number)).toHaveLength(how === 'as it is' ? 0 : 1);
   });
 
   test('points at what Postgres cannot store, in the order of the text', () => {
-    const text = '{"b": ["ok", "\\u0000"], "a/~": {"\\udc00": 1, "c": "\\ud800x"}, "__proto__": {}, "d\\u0000": "\\u0000"}';
+    const text =
+      '{"b": ["ok", "\\u0000"], "a/~": {"\\udc00": 1, "c": "\\ud800x"}, "__proto__": {}, "d\\u0000": "\\u0000"}';
     expect(flawsIn(text).map(({ pointer }) => pointer)).toEqual([
       '/b/1',
       '/a~1~0/\udc00',

@@ -9,9 +9,19 @@ export interface Cost {
   readonly pages: number;
   /** Rows that were read because a table was read from end to end. */
   readonly rowsScanned: number;
+  /** Partitions that a statement looks into which also locks rows: see migrations/0004. */
+  readonly partitions: string[];
 }
 
-const COST = `
+type Counters = Pick<Cost, 'pages' | 'rowsScanned'>;
+
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly Plans?: PlanNode[];
+}
+
+const COUNTERS = `
 SELECT sum(pg_stat_get_xact_blocks_fetched(c.oid))::int AS pages,
        (sum(pg_stat_get_xact_tuples_returned(c.oid)) FILTER (WHERE c.relkind = 'r'))::int AS "rowsScanned"
 FROM pg_class c
@@ -22,13 +32,14 @@ WHERE c.relnamespace = 'millrace'::regnamespace`;
  * out for the verb to go on.
  */
 export async function costOf(client: pg.Client, mode: PlanMode, verb: (db: Db) => Promise<unknown>): Promise<Cost> {
-  const sum = { pages: 0, rowsScanned: 0 };
+  const sum = { pages: 0, rowsScanned: 0, partitions: [] as string[] };
   await client.query(`SET plan_cache_mode = ${mode}`);
   await verb({
     query: async (text, values = []) => {
       const cost = await costOfOne(client, text, values);
       sum.pages += cost.pages;
       sum.rowsScanned += cost.rowsScanned;
+      sum.partitions.push(...cost.partitions);
       return client.query(text, values);
     },
   });
@@ -40,15 +51,31 @@ async function costOfOne(client: pg.Client, text: string, values: unknown[]): Pr
   await client.query('BEGIN');
   try {
     await client.query(`PREPARE tried AS ${text}`);
-    const { rows: before } = await client.query<Cost>(COST);
-    await client.query(`EXECUTE tried${values.length ? `(${values.map(literal).join(', ')})` : ''}`);
-    const { rows: after } = await client.query<Cost>(COST);
-    const difference = (key: keyof Cost) => (after[0] as Cost)[key] - (before[0] as Cost)[key];
-    return { pages: difference('pages'), rowsScanned: difference('rowsScanned') };
+    const execute = `EXECUTE tried${values.length ? `(${values.map(literal).join(', ')})` : ''}`;
+    const { rows: plans } = await client.query(`EXPLAIN (FORMAT JSON) ${execute}`);
+    const { rows: before } = await client.query<Counters>(COUNTERS);
+    await client.query(execute);
+    const { rows: after } = await client.query<Counters>(COUNTERS);
+    const difference = (key: keyof Counters) => (after[0] as Counters)[key] - (before[0] as Counters)[key];
+    const nodes = flat(plans[0]['QUERY PLAN'][0].Plan);
+    const locks = nodes.some((node) => ['LockRows', 'ModifyTable'].includes(node['Node Type']));
+    return {
+      pages: difference('pages'),
+      rowsScanned: difference('rowsScanned'),
+      partitions: locks ? nodes.filter(isScanOfPartition).map((node) => node['Relation Name'] as string) : [],
+    };
   } finally {
     await client.query('ROLLBACK');
     await client.query('DEALLOCATE ALL');
   }
+}
+
+function flat(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(flat)];
+}
+
+function isScanOfPartition(node: PlanNode): boolean {
+  return node['Node Type'].includes('Scan') && /^(payloads|finished_jobs)_/.test(node['Relation Name'] ?? '');
 }
 
 function literal(value: unknown): string {

@@ -65,9 +65,10 @@ test('after a resume the next claim of every worker finds what waited, however f
   expect(await claimedIds(db, { kinds: BOTH, position: here, limit: 1 })).toEqual([waiting[0]]);
   const seen = await claimSome(db, { kinds: BOTH, position: there, limit: 1 });
   expect(seen.jobs.map((job) => job.id)).toEqual([waiting[1]]);
-  // Where it has looked back it goes on, and does not look back again.
-  expect(seen.position.marks[5]).not.toBeNull();
+  // Where it has looked back it goes on, and does not look back again: a row from before is not seen.
+  const hidden = await pendingJob(db, { dueInSeconds: -7200 });
   expect(await claimedIds(db, { kinds: BOTH, position: seen.position, limit: 1 })).toEqual([waiting[2]]);
+  await db.query('DELETE FROM millrace.live_jobs WHERE id = $1', [hidden.id]);
   // A run that begins now, from the marks that were published during the pause:
   const opened = await openPosition(db, 'default', BOTH);
   expect(opened.marks).toEqual(there.marks);

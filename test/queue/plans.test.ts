@@ -7,6 +7,7 @@ import { claimSuspect } from '../../functions/queue/claim-suspect.ts';
 import { complete } from '../../functions/queue/complete.ts';
 import type { Db } from '../../functions/queue/db.ts';
 import { insertJob } from '../../functions/queue/enqueue.ts';
+import type { Claim } from '../../functions/queue/job.ts';
 import { type Kinds, openPosition, type Position } from '../../functions/queue/marks.ts';
 import { pause } from '../../functions/queue/pause.ts';
 import { reap } from '../../functions/queue/reap.ts';
@@ -15,7 +16,7 @@ import { release } from '../../functions/queue/release.ts';
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
 import { retry } from '../../functions/queue/retry.ts';
 import { watch } from '../../functions/queue/watch.ts';
-import { deadJob, pendingJob, processingJob } from '../support/factories.ts';
+import { deadJob, pendingJob } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { KINDS } from './claiming.ts';
 import { costOf, type PlanMode } from './pages.ts';
@@ -28,11 +29,12 @@ const error = { attempt: 1, name: 'Error', message: 'boom' };
 
 /**
  * What may lie around a claim: a deep backlog of its own kinds, as many rows each that are due later but more urgent, of
- * kinds that it lacks, and of a paused kind; running jobs; finished jobs.
+ * a paused kind, and of kinds that it lacks (less urgent, so that only the share of the oldest meets them); running jobs;
+ * finished jobs.
  */
 async function loadAll(db: Db): Promise<void> {
   await load(db, { dueInSeconds: 3600, priority: 5 });
-  await load(db, { dueInSeconds: -3600, kind: 'foreign.kind' });
+  await load(db, { dueInSeconds: -3600, kind: 'foreign.kind', priority: -5 });
   await load(db, { dueInSeconds: -3600, kind: 'paused.kind' });
   await load(db, { dueInSeconds: -1800 });
   await pause(db, 'kind', 'paused.kind');
@@ -87,48 +89,60 @@ const ask = (db: Db, position: Position, over: { limit?: number; aged?: number }
     ...over,
   });
 
-/** Each verb on a batch of ten, and the pages it may look at: about twice what it does. Setting up is not measured. */
-async function verbs(db: Db, position: Position): Promise<[name: string, pages: number, Verb][]> {
-  const batch = (fields: Parameters<typeof processingJob>[1] = {}) =>
-    Promise.all(Array.from({ length: BATCH }, () => processingJob(db, fields)));
-  const [watched, completed, retried, buried, released] = [
-    await batch(),
-    (await batch()).map((job) => ({ ...job, result: 1 })),
-    (await batch()).map((job) => ({ ...job, error, delaySeconds: 1 })),
-    (await batch()).map((job) => ({ ...job, error })),
-    (await batch()).map((job) => ({ ...job, delaySeconds: 0 })),
-  ];
-  const token = randomUUID();
-  await batch({ token });
-  await batch({ leaseExpiredSecondsAgo: 1 });
+/** Claims of jobs that are running, their leases `leaseSeconds` from now. */
+async function running(db: Db, rows: number, token: string = randomUUID(), leaseSeconds = 60): Promise<Claim[]> {
+  const { rows: claims } = await db.query<Claim & { id: string }>(
+    `WITH job AS MATERIALIZED (SELECT millrace.uuidv7() AS id FROM generate_series(1, $1::int)),
+          payload AS (INSERT INTO millrace.payloads SELECT id, '{}' FROM job)
+     INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until)
+     SELECT id, 'test.kind', 'processing', 1, $2, clock_timestamp() + make_interval(secs => $3) FROM job
+     RETURNING id, locked_by AS token`,
+    [rows, token, leaseSeconds],
+  );
+  return claims;
+}
+
+/** Each verb on a batch, and the pages it may look at for a job: about twice what it does. Setting up is not measured. */
+async function verbs(db: Db, position: Position, batch: number): Promise<[name: string, pages: number, Verb][]> {
+  const watched = await running(db, batch);
+  const completed = (await running(db, batch)).map((job) => ({ ...job, result: 1 }));
+  const retried = (await running(db, batch)).map((job) => ({ ...job, error, delaySeconds: 1 }));
+  const buried = (await running(db, batch)).map((job) => ({ ...job, error }));
+  const released = (await running(db, batch)).map((job) => ({ ...job, delaySeconds: 0 }));
+  const [{ token = '' } = {}] = await running(db, batch);
+  await running(db, batch, randomUUID(), -1);
   await pendingJob(db, { reaps: 2, attempts: 2 });
   const [pending, dead] = [await pendingJob(db), await deadJob(db)];
   return [
-    ['claim', 600, (on) => ask(on, position)],
-    ['claimSuspect', 70, (on) => claimSuspect(on, { token: randomUUID(), queue: 'default', kinds })],
-    ['watch', 80, (on) => watch(on, watched)],
-    ['complete', 250, (on) => complete(on, completed)],
-    ['complete, repeated', 150, (on) => complete(on, completed)],
-    ['retry', 600, (on) => retry(on, retried)],
-    ['bury', 350, (on) => bury(on, buried)],
-    ['release', 600, (on) => release(on, released)],
-    ['releaseTokens', 700, (on) => releaseTokens(on, [token])],
-    ['reap', 600, (on) => reap(on, { limit: BATCH })],
-    ['cancel', 50, (on) => cancel(on, pending.id)],
-    ['redrive', 50, (on) => redrive(on, dead.id)],
-    ['enqueue', 50, (on) => insertJob(on, { kind: 'test.kind', payload: {} })],
+    ['claim', 60, (on) => ask(on, position, { limit: batch, aged: batch / 10 })],
+    ['claimSuspect', 7, (on) => claimSuspect(on, { token: randomUUID(), queue: 'default', kinds })],
+    ['watch', 8, (on) => watch(on, watched)],
+    ['complete', 25, (on) => complete(on, completed)],
+    ['complete, repeated', 15, (on) => complete(on, completed)],
+    ['retry', 60, (on) => retry(on, retried)],
+    ['bury', 35, (on) => bury(on, buried)],
+    ['release', 60, (on) => release(on, released)],
+    ['releaseTokens', 70, (on) => releaseTokens(on, [token])],
+    ['reap', 60, (on) => reap(on, { limit: batch })],
+    ['cancel', 5, (on) => cancel(on, pending.id)],
+    ['redrive', 5, (on) => redrive(on, dead.id)],
+    ['enqueue', 5, (on) => insertJob(on, { kind: 'test.kind', payload: {} })],
   ];
 }
 
 async function check(db: Db, client: pg.Client): Promise<void> {
   for (const mode of ['force_custom_plan', 'force_generic_plan'] satisfies PlanMode[]) {
-    // The first claim passes the rows that are not for it; its marks spare the next ones that.
-    const { position } = await ask(db, await openPosition(db, 'default', kinds));
-    for (const [name, limit, verb] of await verbs(db, position)) {
-      const { pages, rowsScanned } = await costOf(client, mode, verb);
-      expect.soft(pages, `${name}, ${mode}: pages`).toBeLessThan(limit);
-      // A table of a few rows may be read whole.
-      expect.soft(rowsScanned, `${name}, ${mode}: rows scanned`).toBeLessThan(50);
+    for (const batch of [10, 300]) {
+      // The first claim passes the rows that are not for it; its marks spare the next ones that.
+      const { position } = await ask(db, await openPosition(db, 'default', kinds));
+      for (const [name, limit, verb] of await verbs(db, position, batch)) {
+        const { pages, rowsScanned, partitions } = await costOf(client, mode, verb);
+        const what = `${name} of ${batch}, ${mode}`;
+        expect.soft(pages / batch, `${what}: pages for each job`).toBeLessThan(limit);
+        // A table of a few rows may be read whole.
+        expect.soft(rowsScanned, `${what}: rows scanned`).toBeLessThan(50);
+        expect.soft(partitions, `${what}: partitions in a statement that locks`).toEqual([]);
+      }
     }
   }
 }
@@ -151,13 +165,18 @@ describe('whatever lies around, each verb looks at few pages and reads no table'
     });
   });
 
-  test('with statistics from when everything was running, expired and suspect', async ({ db, databaseUrl }) => {
+  test('with statistics of a time when all was different', async ({ db, databaseUrl }) => {
     await stopAutovacuum(db);
+    // Every job had a kind of its own, and was either running on an expired lease or a suspect that was due.
     await load(db, { dueInSeconds: -60, rows: 2000 });
     await db.query(
       `UPDATE millrace.live_jobs
-       SET status = 'processing', attempts = 4, reaps = 3, locked_by = gen_random_uuid(),
-           locked_until = now() - interval '1 hour'`,
+       SET kind = 'kind.' || id, attempts = 4, reaps = 3`,
+    );
+    await db.query(
+      `UPDATE millrace.live_jobs
+       SET status = 'processing', locked_by = gen_random_uuid(), locked_until = now() - interval '1 hour'
+       WHERE random() < 0.5`,
     );
     await db.query('ANALYZE');
     await db.query('DELETE FROM millrace.live_jobs');
@@ -177,6 +196,8 @@ test('a transaction that keeps vacuum away makes only a look from the beginning 
     await pin.query('SELECT count(*) FROM millrace.live_jobs');
     await load(db, { dueInSeconds: -3600, rows: 5000 });
     await load(db, { dueInSeconds: -3600, rows: 1000, priority: -5 });
+    // Nothing runs yet: the planner takes the index of leases for empty.
+    await db.query('ANALYZE');
     await connected(databaseUrl, async (client) => {
       let position = await openPosition(db, 'default', kinds);
       const finish = async (on: Db, { jobs }: Claimed) =>

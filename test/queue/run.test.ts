@@ -202,6 +202,7 @@ describe('how a run ends', () => {
     for (let n = 0; n < 20; n++) await pendingJob(db);
     const shutdown = new AbortController();
     const started = vi.fn();
+    const events = recorder();
     const running = runOn(databaseUrl, {
       ...doing((_, { signal }) => {
         started();
@@ -209,10 +210,12 @@ describe('how a run ends', () => {
       }),
       lingerSeconds: 60,
       signal: shutdown.signal,
+      emit: events.emit,
     });
     await until(() => started.mock.calls.length === 10);
     shutdown.abort();
     expect(await running).toMatchObject({ claimed: 10, released: 10, reason: 'drained' });
+    expect(events.named('run.drained')).toEqual([{ name: 'run.drained', released: 10 }]);
     const { rows } = await db.query('SELECT DISTINCT status, attempts FROM millrace.live_jobs');
     expect(rows).toEqual([{ status: 'pending', attempts: 0 }]);
   });

@@ -33,7 +33,12 @@ describe('assertStorable', () => {
     ['NUL that toJSON brings', { toJSON: () => ({ late: '\0' }) }, '/late', 'NUL'],
     ['101 levels', nested(101), '', '100 levels'],
     ['100,000 levels', abyss, '', '100 levels'],
-    ['a getter that throws', Object.defineProperty({}, 'a', { enumerable: true, get: () => assertStorable(1n) }), '', 'bigint'],
+    [
+      'a getter that throws',
+      Object.defineProperty({}, 'a', { enumerable: true, get: () => assertStorable(1n) }),
+      '',
+      'bigint',
+    ],
     ['toJSON that throws', { toJSON: () => Promise.reject.call(null) }, '', 'threw'],
     ['a hostile proxy', new Proxy({}, { ownKeys: () => Promise.reject.call(null) as never }), '', 'threw'],
     ['too much', 'x'.repeat(RESULT_MAX_BYTES - 1), '', '262144'],

@@ -5,7 +5,11 @@ import { validate } from '../../functions/queue/validate.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 
 const contracts = {
-  plain: defineJob({ payload: z.object({ n: z.coerce.number().transform((n) => n * 2) }), queue: 'lane', maxAttempts: 3 }),
+  plain: defineJob({
+    payload: z.object({ n: z.coerce.number().transform((n) => n * 2) }),
+    queue: 'lane',
+    maxAttempts: 3,
+  }),
   async: defineJob({ payload: z.string().refine(async (text) => text === 'yes', 'must be yes') }),
   hostile: defineJob({
     payload: z.string().transform((text) => JSON.parse(text)),
@@ -29,7 +33,15 @@ describe('validate', () => {
   });
 
   test('what the request says comes first', async () => {
-    const request = { kind: 'plain', payload: { n: 1 }, queue: 'q', max_attempts: 9, subject: 's', priority: -5, delay_seconds: 1.5 };
+    const request = {
+      kind: 'plain',
+      payload: { n: 1 },
+      queue: 'q',
+      max_attempts: 9,
+      subject: 's',
+      priority: -5,
+      delay_seconds: 1.5,
+    };
     expect(await check(request)).toMatchObject({
       job: { queue: 'q', maxAttempts: 9, subject: 's', priority: -5, delaySeconds: 1.5, runAt: undefined },
     });
@@ -41,10 +53,9 @@ describe('validate', () => {
   });
 
   test('points into the payload, unknown keys and asynchronous rules included', async () => {
-    expect(await pointersOf({ kind: 'strict', payload: { to: [{ 'e/mail': 'a@b.co' }, { 'e/mail': 'x' }], 'c~c': 1 } })).toEqual([
-      '/payload/to/1/e~1mail',
-      '/payload/c~0c',
-    ]);
+    expect(
+      await pointersOf({ kind: 'strict', payload: { to: [{ 'e/mail': 'a@b.co' }, { 'e/mail': 'x' }], 'c~c': 1 } }),
+    ).toEqual(['/payload/to/1/e~1mail', '/payload/c~0c']);
     expect(await pointersOf({ kind: 'async', payload: 'no' })).toEqual(['/payload']);
     expect(await check({ kind: 'async', payload: 'yes' })).toMatchObject({ kind: 'valid' });
   });
@@ -76,7 +87,10 @@ describe('validate', () => {
   });
 
   test.for([null, 1, 'x', true, [], [{ kind: 'plain' }]])('%j is no request', async (request) => {
-    expect(await check(request)).toEqual({ kind: 'invalid', flaws: [{ pointer: '', detail: expect.stringContaining('expected object') }] });
+    expect(await check(request)).toEqual({
+      kind: 'invalid',
+      flaws: [{ pointer: '', detail: expect.stringContaining('expected object') }],
+    });
   });
 
   test('counts characters of a subject as Postgres does', async ({ db }) => {
@@ -99,7 +113,10 @@ describe('parseRunAt', () => {
     ['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000000Z'],
   ])('%s is %s', async ([text = '', runAt = ''], { db }) => {
     expect(parseRunAt(text, NOW)).toEqual({ runAt });
-    const { rows } = await db.query(`SELECT to_char($1::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS t`, [runAt]);
+    const { rows } = await db.query(
+      `SELECT to_char($1::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS t`,
+      [runAt],
+    );
     expect(rows).toEqual([{ t: runAt }]);
   });
 

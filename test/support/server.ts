@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPostgres } from '../../local/postgres.ts';
@@ -56,8 +56,13 @@ async function removeAbandoned(): Promise<void> {
   for (const name of (await readdir(tmpdir())).filter((entry) => entry.startsWith(PREFIX))) {
     const directory = join(tmpdir(), name);
     const [pid, start] = (await readFile(join(directory, 'holder'), 'utf8').catch(() => '')).split(' ');
-    // No holder yet: another run has just made it.
-    if (start === undefined || (await startOf(Number(pid))) === start) continue;
+    // Without a holder, another run may just have made it.
+    if (start === undefined && (await ageMs(directory)) < 3_600_000) continue;
+    if (start !== undefined && (await startOf(Number(pid))) === start) continue;
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+async function ageMs(path: string): Promise<number> {
+  return Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Date.now());
 }

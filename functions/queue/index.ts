@@ -1,0 +1,64 @@
+// biome-ignore-all assist/source/organizeImports: the order is that of a job's life
+/*
+ * The engine, in the order of a job's life. It knows Node, the types of `pg`, and zod; nothing of Lambda, HTTP or AWS.
+ * What is exported here is for applications and for the handlers; what is only named here is inside.
+ */
+
+// A kind is declared: what producers and workers agree on, and the code that only workers have.
+export { type BackoffPolicy, type Contract, type Contracts, DEFAULTS, defineJob, type Processors } from './contract.ts';
+export type { Context, Log } from './context.ts';
+export {
+  CancelledError,
+  ClaimLostError,
+  DeadlineError,
+  DrainError,
+  MillraceError,
+  PermanentError,
+  RetryAfter,
+  Snooze,
+  TransactionUsedError,
+  UnstorableError,
+} from './errors.ts';
+
+// It is checked and put in: pending.
+export { type Validated, validate } from './validate.ts';
+export { enqueue, insertJob, type NewJob, type TypedJob, UnknownKindError } from './enqueue.ts';
+
+// A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, claim.
+export { type Connect, type Connection, RunFailedError, type RunOptions, type RunSummary, run } from './run.ts';
+// Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
+// the statement; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
+export { claim, claimSuspect, releaseTokens } from './claim.ts';
+export { openPosition, publish, rescan } from './marks.ts';
+// Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts), with
+// transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost claim.
+export { watch } from './watch.ts';
+// Settle: judge.ts says what it came to, decide.ts what is written for it, batch.ts and settle.ts write it.
+export { backoff } from './backoff.ts';
+export { decide } from './decide.ts';
+export { complete } from './complete.ts';
+export { retry } from './retry.ts';
+export { bury } from './bury.ts';
+export { release } from './release.ts';
+
+// What happens to it from outside.
+export { reap } from './reap.ts';
+export { cancel } from './cancel.ts';
+export { redrive } from './redrive.ts';
+export { pause, resume } from './pause.ts';
+
+// How it is seen.
+export type { Emit, QueueEvent } from './events.ts';
+export { get } from './get.ts';
+export { list } from './list.ts';
+export { stats } from './stats.ts';
+export { readiness } from './readiness.ts';
+
+// What comes after it.
+export { rollUp } from './roll-up.ts';
+export { prune } from './prune.ts';
+export { upkeep } from './upkeep.ts';
+
+// What all of it stands on.
+export type { Db } from './db.ts';
+export type { AttemptError, Claim, ClaimedJob, JobId, Status } from './job.ts';

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { prune } from '../../functions/queue/prune.ts';
+import { upkeep } from '../../functions/queue/upkeep.ts';
+import { openClient } from '../support/database.ts';
+import { counterOf, deadJob, finishedJob, pendingJob, rowOf, statusOf } from '../support/factories.ts';
+import { describe, expect, test } from '../support/fixtures.ts';
+import { homeOf, layPastDays } from '../support/partitions.ts';
+
+const DAY = 86_400;
+const OPTIONS = { deadKeepDays: 30, keepDays: 7, limit: 100 };
+
+describe('dead jobs', () => {
+  test('go when they have been dead for longer than they are kept, whenever they were created', async ({ db }) => {
+    const old = await deadJob(db, { createdSecondsAgo: 60 * DAY, finishedSecondsAgo: 31 * DAY });
+    const fresh = await deadJob(db, { createdSecondsAgo: 60 * DAY, finishedSecondsAgo: 29 * DAY });
+    expect(await prune(db, OPTIONS)).toEqual({ pruned: 1 });
+    expect(await rowOf(db, old.id)).toBeUndefined();
+    expect(await homeOf(db, 'payloads', old.id)).toBeUndefined();
+    expect(await statusOf(db, fresh.id)).toBe('dead');
+  });
+
+  test('never lower a counter', async ({ db }) => {
+    await deadJob(db, { kind: 'counted', finishedSecondsAgo: 31 * DAY });
+    await prune(db, OPTIONS);
+    expect(await counterOf(db, 'counted', 'buried')).toBe(1);
+    expect(await counterOf(db, 'counted', 'enqueued')).toBe(1);
+  });
+
+  test('go oldest first, at most the limit in a call', async ({ db }) => {
+    for (const days of [33, 35, 31, 34, 32]) await deadJob(db, { subject: `${days}`, finishedSecondsAgo: days * DAY });
+    expect(await prune(db, { ...OPTIONS, limit: 2 })).toEqual({ pruned: 2 });
+    const { rows } = await db.query('SELECT subject FROM millrace.dead_jobs ORDER BY subject');
+    expect(rows.map(({ subject }) => subject)).toEqual(['31', '32', '33']);
+    expect(await prune(db, { ...OPTIONS, limit: 2 })).toEqual({ pruned: 2 });
+    expect(await prune(db, { ...OPTIONS, limit: 2 })).toEqual({ pruned: 1 });
+  });
+
+  test('one that somebody redrives at this moment is left alone, and not waited for', async ({ db, databaseUrl }) => {
+    const { id } = await deadJob(db, { finishedSecondsAgo: 31 * DAY });
+    const other = await openClient(databaseUrl);
+    await other.query('BEGIN');
+    await other.query('SELECT FROM millrace.dead_jobs WHERE id = $1 FOR UPDATE', [id]);
+    expect(await prune(db, OPTIONS)).toEqual({ pruned: 0 });
+    await other.query('ROLLBACK');
+    await other.end();
+    expect(await statusOf(db, id)).toBe('dead');
+  });
+});
+
+describe('finished jobs whose ids belong to no recent day', () => {
+  test('go with their payload when their end is old enough', async ({ db }) => {
+    const ids = { createdSecondsAgo: 400 * DAY };
+    const old = await finishedJob(db, { ...ids, finishedSecondsAgo: 8 * DAY });
+    const fresh = await finishedJob(db, { ...ids, finishedSecondsAgo: 6 * DAY });
+    const waiting = await pendingJob(db, { ...ids, payload: { still: 'needed' } });
+    expect(await prune(db, OPTIONS)).toEqual({ pruned: 1 });
+    expect(await rowOf(db, old.id)).toBeUndefined();
+    expect(await homeOf(db, 'payloads', old.id)).toBeUndefined();
+    expect(await statusOf(db, fresh.id)).toBe('completed');
+    expect((await rowOf(db, waiting.id))?.payload).toEqual({ still: 'needed' });
+  });
+
+  test('so do ids from the future and ids without a time', async ({ db }) => {
+    const ids = ['ffffffff-ffff-4fff-bfff-ffffffffffff', randomUUID().replace(/^./, 'c')];
+    for (const id of ids) await finishedJob(db, { id, finishedSecondsAgo: 8 * DAY });
+    const ahead = await finishedJob(db, { createdSecondsAgo: -900 * DAY, finishedSecondsAgo: 8 * DAY });
+    const fresh = await finishedJob(db, { createdSecondsAgo: -900 * DAY });
+    expect(await prune(db, OPTIONS)).toEqual({ pruned: 3 });
+    for (const id of [...ids, ahead.id]) expect(await homeOf(db, 'payloads', id)).toBeUndefined();
+    expect(await statusOf(db, fresh.id)).toBe('completed');
+  });
+
+  test('days that retention drops whole are not deleted row by row', async ({ own: { pool } }) => {
+    await layPastDays(pool, 12);
+    await finishedJob(pool, { createdSecondsAgo: 10 * DAY, finishedSecondsAgo: 10 * DAY });
+    await finishedJob(pool, { createdSecondsAgo: 7.5 * DAY, finishedSecondsAgo: 7.5 * DAY });
+    expect(await prune(pool, OPTIONS)).toEqual({ pruned: 0 });
+  });
+
+  test('after upkeep and prune no payload is left without a job', async ({ own: { pool } }) => {
+    await layPastDays(pool, 12);
+    const at = { createdSecondsAgo: 10 * DAY };
+    const waiting = await pendingJob(pool, at);
+    await finishedJob(pool, { ...at, finishedSecondsAgo: 5 * DAY });
+    await deadJob(pool, { ...at, finishedSecondsAgo: 5 * DAY });
+    await upkeep(pool, { keepDays: 7, aheadDays: 3 });
+    await pool.query('DELETE FROM millrace.live_jobs WHERE id = $1', [waiting.id]);
+    await finishedJob(pool, { finishedSecondsAgo: 1 });
+    await pool.query(
+      `INSERT INTO millrace.finished_jobs (id, kind, queue, status, priority, attempts, max_attempts, reaps, run_at, created_at, payload_bytes)
+       VALUES ($1, 'test.kind', 'default', 'completed', 0, 1, 5, 0, now(), now(), 2)`,
+      [waiting.id],
+    );
+    await pool.query(`UPDATE millrace.finished_jobs_oldest SET finished_at = finished_at - interval '10 days'`);
+    await pool.query(`UPDATE millrace.dead_jobs SET finished_at = finished_at - interval '40 days'`);
+    await prune(pool, OPTIONS);
+    const { rows } = await pool.query(
+      `SELECT count(*)::int AS payloads, (SELECT count(*)::int FROM millrace.jobs) AS jobs FROM millrace.payloads`,
+    );
+    expect(rows).toEqual([{ payloads: 1, jobs: 1 }]);
+  });
+});
