@@ -67,7 +67,7 @@ export class LocalDatabase {
  * Connects once and brings the schema up to date.
  * @throws StartError `database_unusable`: what is wrong with the server, and what to do
  */
-export async function prepareDatabase(url: string): Promise<{ applied: string[] }> {
+async function prepareDatabase(url: string): Promise<{ applied: string[] }> {
   const connect = connector({ DATABASE_URL: url, DATABASE_CA_FILE: process.env.DATABASE_CA_FILE }, 'local');
   const client = await connect().catch((error: unknown) => {
     throw databaseError(error, url);

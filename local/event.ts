@@ -4,11 +4,13 @@ import type { APIGatewayProxyEventV2 } from 'aws-lambda';
 
 /** Reads the request target as API Gateway does; undefined when it is no valid percent-encoded UTF-8, which is a 400. */
 export function parseTarget(target: string): { path: string; rawQueryString: string } | undefined {
-  const at = target.indexOf('?');
-  const encoded = at === -1 ? target : target.slice(0, at);
+  // Clients that think they talk to a proxy send the whole URL.
+  const relative = target.replace(/^https?:\/\/[^/?]*/i, '');
+  const at = relative.indexOf('?');
+  const encoded = at === -1 ? relative : relative.slice(0, at);
   try {
     // HTTP APIs hand the path over decoded, "raw" or not; only the query stays as it was sent.
-    return { path: decodeURIComponent(encoded), rawQueryString: at === -1 ? '' : target.slice(at + 1) };
+    return { path: decodeURIComponent(encoded) || '/', rawQueryString: at === -1 ? '' : relative.slice(at + 1) };
   } catch {
     return undefined;
   }
@@ -82,7 +84,8 @@ const HOP_BY_HOP = [
 ];
 
 function headersOf(request: IncomingMessage): { cookies: string[]; headers: Record<string, string> } {
-  const headers: Record<string, string> = {};
+  // Without a prototype: a header may be called constructor or __proto__.
+  const headers: Record<string, string> = Object.create(null);
   const cookies: string[] = [];
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
     const name = (request.rawHeaders[at] as string).toLowerCase();

@@ -15,6 +15,8 @@ const REQUEST_MAX_BYTES = 10 * 1024 * 1024;
 const RESPONSE_MAX_BYTES = 6 * 1024 * 1024;
 /** Bytes of request line and headers that an HTTP API accepts. */
 const HEADERS_MAX_BYTES = 10_240;
+/** Seconds after which a close cuts off what is not answered yet, such as a body that never ends. */
+const CLOSE_SECONDS = 15;
 /** Names under which this machine calls itself. Any other is somebody else's page steering a browser here. */
 const OWN_NAMES = /^(localhost|[\w-]+\.localhost|127\.0\.0\.1|\[::1\]|host\.docker\.internal)(:\d+)?$/i;
 
@@ -56,7 +58,11 @@ export async function openGateway({ port, invoke, onAnswer }: GatewayOptions): P
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     open,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: async () => {
+      const late = setTimeout(() => server.closeAllConnections(), CLOSE_SECONDS * 1000);
+      await new Promise((resolve) => server.close(resolve));
+      clearTimeout(late);
+    },
     hurry: () => server.closeAllConnections(),
   };
 }

@@ -37,7 +37,7 @@ export function readableLine(line: string): ReadableLine | undefined {
 }
 
 /** What workers and the reaper say at the end of each run: each minute, whether or not there was anything to do. */
-const SUMMARIES = ['run ended', 'tick ended'];
+const SUMMARIES = ['run ended', 'tick ended', 'run.drained'];
 
 /** Whether it is a summary of a run that did nothing. Counters are rolled up and time goes by in any case. */
 export function isIdle({ name, text }: ReadableLine): boolean {
@@ -73,17 +73,10 @@ function seconds(value: unknown): string {
 function parse(line: string): Record_ | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
-    return snakeCased(JSON.parse(line) as Record_);
+    return JSON.parse(line) as Record_;
   } catch {
     return undefined;
   }
-}
-
-function snakeCased(record: Record_): Record_ {
-  const entries = Object.entries(record);
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name.replace(/(?<=[a-z])[A-Z]/g, (c) => `_${c.toLowerCase()}`), value]),
-  );
 }
 
 function short(value: unknown): string {

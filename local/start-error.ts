@@ -1,6 +1,6 @@
 /** The local runtime cannot start or go on; the message is one sentence for the person at the terminal and says what to do. */
 export class StartError extends Error {
-  readonly code: string;
+  readonly code: StartErrorCode;
   constructor(code: StartErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;

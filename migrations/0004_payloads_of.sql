@@ -1,5 +1,5 @@
 -- Why: Postgres 18.4 crashes, the whole server with it, when a statement that locks rows in a LATERAL and updates them
--- meets a row that another has just changed, and then looks into a partitioned table (docs/decisions). So statements
+-- meets a row that another has just changed, and then looks into a partitioned table (docs/decisions/0004). So statements
 -- that claim or settle read payloads through this function, which is a statement of its own to the server.
 -- Locks: creates a function; nothing that exists is locked.
 

@@ -4,6 +4,7 @@ import { databaseHttp } from '../lambda/database-http.ts';
 import { type HttpAnswer, type HttpEvent, json, jsonText } from '../lambda/http.ts';
 import { jobIdOf, noSuchJob } from '../lambda/job-id.ts';
 import { jobJson } from '../lambda/job-json.ts';
+import { ProblemError } from '../lambda/problems.ts';
 import { queryOf } from '../lambda/query.ts';
 import { get } from '../queue/get.ts';
 import { list } from '../queue/list.ts';
@@ -30,7 +31,26 @@ async function one(event: HttpEvent, db: Database): Promise<HttpAnswer> {
   const parts = { payload: include.includes('payload'), result: include.includes('result') };
   const job = await resent(() => get(db, id, parts));
   if (job === undefined) throw noSuchJob(id);
-  return jsonText(200, jobJson(job));
+  const body = jobJson(job);
+  refuseTooLong(body);
+  return jsonText(200, body);
+}
+
+/** Bytes that a Lambda may return, less some for what surrounds the body. */
+const ANSWER_MAX_BYTES = 6 * 1024 * 1024 - 8192;
+
+/**
+ * The gateway would say a bare 500. A payload may come out far longer than it went in: SQL sets it no limit, and jsonb
+ * writes 1e308 with all its zeros. What counts is the body as JSON text in the function's answer, with each quote escaped.
+ */
+function refuseTooLong(body: string): void {
+  const bytes = Buffer.byteLength(JSON.stringify(body));
+  if (bytes <= ANSWER_MAX_BYTES) return;
+  throw new ProblemError(
+    'too-large',
+    `With what was to be included the answer has ${bytes} bytes, and may have ${ANSWER_MAX_BYTES}: ` +
+      'leave out include, or read the view millrace.jobs by SQL.',
+  );
 }
 
 async function many(event: HttpEvent, db: Database): Promise<HttpAnswer> {

@@ -14,6 +14,8 @@ export function databaseProblem(error: unknown): ProblemError | undefined {
     return new ProblemError('schema-outdated', 'The migrations have to run before anything works.', { cause: error });
   }
   if (state.startsWith('28')) return unavailable('It refuses our credentials.', error);
+  // A restore under way, or a setting that names another one.
+  if (state === '3D000') return unavailable('The server is there, but has no database of the configured name.', error);
   if (state.startsWith('53')) return unavailable('It has no connection or memory left; try again shortly.', error);
   switch (faultOf(error)) {
     case 'row':

@@ -9,7 +9,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * The level is LOG_LEVEL's (default info). Of an error it shows name, code, message, stack and causes, never the rows and
  * values that Postgres puts into `detail` and `where`: payloads stay out of logs.
  */
-export function createLog(bound: Fields = {}, write: (line: string) => void = toStdout): Log {
+export function createLog(bound: Fields): Log {
   // A wrong LOG_LEVEL must not keep a function from saying what else is wrong: it counts as info.
   const given = LEVELS.indexOf(process.env.LOG_LEVEL as Level);
   const least = given === -1 ? LEVELS.indexOf('info') : given;
@@ -17,7 +17,7 @@ export function createLog(bound: Fields = {}, write: (line: string) => void = to
     if (LEVELS.indexOf(level) < least) return;
     const head = { timestamp: new Date().toISOString(), level, message };
     // Twice, so that the head stays first and no field takes its place.
-    write(toJson({ ...head, ...bound, ...fields, ...head }));
+    toStdout(toJson({ ...head, ...bound, ...fields, ...head }));
   };
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
 }

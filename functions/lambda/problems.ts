@@ -59,14 +59,22 @@ export function problemAnswer(
       ...(status === 503 && { 'retry-after': String(RETRY_AFTER_SECONDS) }),
       ...options.headers,
     },
-    body: JSON.stringify({
-      type: `urn:millrace:problem:${code}`,
-      title,
-      status,
-      detail: message,
-      request_id: requestId,
-      ...options.members,
-      ...(options.flaws && { errors: options.flaws }),
-    }),
+    body: JSON.stringify(
+      {
+        type: `urn:millrace:problem:${code}`,
+        title,
+        status,
+        detail: message,
+        request_id: requestId,
+        ...options.members,
+        ...(options.flaws && { errors: options.flaws }),
+      },
+      wellFormed,
+    ),
   };
+}
+
+/** A pointer, or what a detail quotes, may hold half of a surrogate pair: strict readers of JSON refuse the whole answer. */
+function wellFormed(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed() : value;
 }

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { Flaw } from '../queue/flaws.ts';
+import { type Flaw, MAX_FLAWS, pointerTo } from '../queue/flaws.ts';
 import { flawsOfIssues } from '../queue/zod-flaws.ts';
 import type { HttpEvent } from './http.ts';
 import { ProblemError } from './problems.ts';
@@ -14,12 +14,14 @@ export function queryOf<Schema extends z.ZodType>(event: HttpEvent, schema: Sche
   const names = [...new Set(params.keys())];
   const twice: Flaw[] = names
     .filter((name) => params.getAll(name).length > 1)
-    .map((name) => ({ pointer: `/${name}`, detail: 'came more than once; send it once' }));
+    .map((name) => ({ pointer: pointerTo([name]), detail: 'came more than once; send it once' }));
   // Without a prototype, so that a parameter may be called __proto__, and is then one that nobody knows.
   const parsed = schema.safeParse(Object.assign(Object.create(null), Object.fromEntries(params)));
   const flaws = [...twice, ...flawsOfIssues(parsed.error?.issues ?? [])];
   if (!parsed.success || flaws.length > 0) {
-    throw new ProblemError('invalid-query', 'Look at errors: each names a parameter of the query.', { flaws });
+    throw new ProblemError('invalid-query', 'Look at errors: each names a parameter of the query.', {
+      flaws: flaws.slice(0, MAX_FLAWS),
+    });
   }
   return parsed.data;
 }

@@ -1,3 +1,4 @@
+import { MIMEType } from 'node:util';
 import { parseJson } from '../queue/json.ts';
 import type { HttpEvent } from './http.ts';
 import { ProblemError } from './problems.ts';
@@ -11,11 +12,11 @@ export function jsonBody(event: HttpEvent, { maxBytes }: { maxBytes: number }): 
   // Before it is decoded: four characters of base64 are three bytes.
   const bytes = event.isBase64Encoded ? Math.floor((body.length * 3) / 4) : Buffer.byteLength(body);
   if (bytes > maxBytes + 2) {
-    throw new ProblemError('too-large', `The body may have ${maxBytes} bytes.`);
+    throw new ProblemError('too-large', `The body has ${bytes} bytes and may have ${maxBytes}.`);
   }
   if (bytes === 0) throw new ProblemError('not-json', 'The body is empty; send a JSON object.');
   refuseOtherTypes(event);
-  const parsed = parseJson(event.isBase64Encoded ? decodeBase64(body) : body);
+  const parsed = parseJson(textOf(event, body));
   switch (parsed.kind) {
     case 'parsed':
       return parsed.value;
@@ -29,11 +30,18 @@ export function jsonBody(event: HttpEvent, { maxBytes }: { maxBytes: number }): 
 }
 
 /** `application/json` or `application/<name>+json`; JSON has one encoding, so a charset may only repeat it. */
-const JSON_TYPE = /^application\/(?:json|[\w.-]+\+json)(?:\s*;\s*charset="?utf-8"?)?\s*$/i;
+function isJson(type: string): boolean {
+  try {
+    const { essence, params } = new MIMEType(type);
+    return /^application\/(?:.+\+)?json$/.test(essence) && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8');
+  } catch {
+    return false;
+  }
+}
 
 function refuseOtherTypes({ headers }: HttpEvent): void {
   const type = headers['content-type'];
-  if (type === undefined || !JSON_TYPE.test(type)) {
+  if (type === undefined || !isJson(type)) {
     const came = type === undefined ? 'there was none' : `it was ${JSON.stringify(type.slice(0, 100))}`;
     throw new ProblemError('unsupported-media-type', `Send the header content-type: application/json; ${came}.`, {
       headers: { accept: 'application/json' },
@@ -47,11 +55,28 @@ function refuseOtherTypes({ headers }: HttpEvent): void {
   }
 }
 
+function textOf({ isBase64Encoded, headers }: HttpEvent, body: string): string {
+  const text = isBase64Encoded ? decodeBase64(body) : body;
+  if (text.startsWith('\ufeff')) {
+    throw new ProblemError('not-json', 'The body begins with a byte order mark, which JSON must not; leave it out.');
+  }
+  // The gateway put U+FFFD in the place of bytes that are not UTF-8. It only shows where that changed the length.
+  const sentBytes = headers['content-length'];
+  if (text.includes('\ufffd') && !isBase64Encoded && sentBytes !== undefined) {
+    if (Number(sentBytes) !== Buffer.byteLength(body)) throw notUtf8();
+  }
+  return text;
+}
+
 /** Strict, unlike Buffer: bytes that are not UTF-8 would else become U+FFFD without a word. */
 function decodeBase64(body: string): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(body, 'base64'));
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(body, 'base64'));
   } catch {
-    throw new ProblemError('not-json', 'The body is not UTF-8, which JSON has to be.');
+    throw notUtf8();
   }
+}
+
+function notUtf8(): ProblemError {
+  return new ProblemError('not-json', 'The body is not UTF-8, which JSON has to be.');
 }

@@ -37,12 +37,11 @@ type Unit = 'Count' | 'Seconds';
 export function putMetrics(
   functionName: string,
   metrics: Readonly<Record<string, readonly [value: number, unit: Unit]>>,
-  write: (line: string) => void = toStdout,
 ): void {
   const now = new Date();
   const entries = Object.entries(metrics);
   const declared = entries.map(([Name, [, Unit]]) => ({ Name, Unit }));
-  write(
+  toStdout(
     JSON.stringify({
       timestamp: now.toISOString(),
       level: 'info',

@@ -38,7 +38,7 @@ export class AttemptContext implements Context {
   }
 
   get log(): Log {
-    const fields = { jobId: this.job.id, kind: this.job.kind, attempt: this.job.attempt };
+    const fields = { job_id: this.job.id, kind: this.job.kind, attempt: this.job.attempt };
     const log = this.#log;
     return {
       debug: (message, more) => log.debug(message, { ...fields, ...more }),

@@ -13,7 +13,7 @@ export interface Ended {
 }
 
 /** 500 rows take 1.0 to 1.4 times the jobs a second of 100, more brings nothing (measured). Bytes bound one message. */
-export const SETTLE_LIMITS = { rows: 500, bytes: 4 * 1024 * 1024 };
+const SETTLE_LIMITS = { rows: 500, bytes: 4 * 1024 * 1024 };
 
 /**
  * Those that one statement of `verb` settles next: in order of their end, within the limits, the first always. No job is

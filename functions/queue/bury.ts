@@ -5,6 +5,7 @@ import { missing, settledBefore } from './repeats.ts';
 export type BuriedClaim = Claim & { readonly error: AttemptError };
 
 // A payload is never missing while its job lives; 'null' keeps one such row from failing all the others.
+// Why it comes from a function: docs/decisions/0004.
 const BURY = `
 WITH settled AS MATERIALIZED (
   SELECT DISTINCT ON (s.id, s.token) s.id, s.token, s.error

@@ -29,7 +29,7 @@ export interface Claimed {
 }
 
 /** How long after its `run_at` a transaction may commit and still be found at the next claim. Later ones wait for a rescan. */
-export const GRACE_SECONDS = 2;
+const LATE_COMMIT_SECONDS = 2;
 
 /*
  * One probe of the claim index for each priority, from its mark on. What keeps it O(batch) with any statistics:
@@ -37,6 +37,7 @@ export const GRACE_SECONDS = 2;
  * - kinds by array_position, which no index answers: `= ANY` would offer the planner an index on kind
  * - rows are found again by `id = ANY (ARRAY(…))`, which is guessed as ten rows: a join becomes a hash of whole tables
  * - `locked_by IS NULL` where `status = 'pending'` would offer a partial index
+ * - payloads by a function: see docs/decisions/0004, which is about more than speed
  * The oldest come first: heads of all priorities are read without a lock, and only those chosen are locked.
  */
 const CLAIM = `
@@ -211,7 +212,7 @@ export async function claim(db: Db, request: ClaimRequest): Promise<Claimed> {
     position.rescannedAt,
     position.resumedAt,
     [...kinds.values()],
-    GRACE_SECONDS,
+    LATE_COMMIT_SECONDS,
     RESCAN_SECONDS,
   ]);
   const header = rows[0] as Row;
@@ -243,6 +244,3 @@ function sightOf(header: Header, taken: readonly (Row & ClaimedRow)[]): Sight {
 function inClaimOrder(a: ClaimedJob, b: ClaimedJob): number {
   return b.priority - a.priority || (a.runAt < b.runAt ? -1 : a.runAt > b.runAt ? 1 : 0);
 }
-
-export { claimSuspect } from './claim-suspect.ts';
-export { releaseTokens } from './release-tokens.ts';

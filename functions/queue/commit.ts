@@ -10,6 +10,17 @@ import { faultOf, sqlState } from './postgres-error.ts';
  */
 export type Fate = 'committed' | 'rolled back' | 'unknown';
 
+const HELD = `
+SELECT 1
+FROM millrace.live_jobs
+WHERE id = $1 AND locked_by = $2
+FOR UPDATE NOWAIT`;
+
+const COMPLETED = `
+SELECT 1
+FROM millrace.finished_jobs
+WHERE id = $1 AND locked_by = $2`;
+
 /**
  * Commits the transaction that is open on `tx`, and if the answer is lost finds out over `db` (another connection) what
  * became of it. `patience` aborts when asking has to end. An error that the server itself answered is a rollback.
@@ -53,14 +64,3 @@ async function fateOf(db: Db, { id, token }: Claim, patience: AbortSignal): Prom
 
 /** lock_not_available: the transaction is still undecided. */
 const LOCKED = '55P03';
-
-const HELD = `
-  SELECT 1
-  FROM millrace.live_jobs
-  WHERE id = $1 AND locked_by = $2
-  FOR UPDATE NOWAIT`;
-
-const COMPLETED = `
-  SELECT 1
-  FROM millrace.finished_jobs
-  WHERE id = $1 AND locked_by = $2`;

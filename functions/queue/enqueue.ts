@@ -17,8 +17,11 @@ export interface NewJob {
   readonly delaySeconds?: number | undefined;
   /** −5 to 5, default 0. */
   readonly priority?: number | undefined;
+  /** Default `default`. */
   readonly queue?: string | undefined;
+  /** The caller's own id for what the job is about, 1 to 255 characters; need not be unique. */
   readonly subject?: string | undefined;
+  /** 1 to 1,000, default 5. */
   readonly maxAttempts?: number | undefined;
 }
 

@@ -1,3 +1,5 @@
+import { MAX_AHEAD_SECONDS } from './run-at.ts';
+
 /** Base of every error of the engine. `code` is stable: programs match on it, people read the message. */
 export abstract class MillraceError extends Error {
   abstract readonly code: string;
@@ -56,7 +58,7 @@ export class TransactionUsedError extends MillraceError {
   readonly code = 'transaction_used';
 }
 
-/** A value that jsonb cannot hold: undefined behaviour is refused here, before a statement fails on it. */
+/** A value that jsonb cannot hold. Refused before it is sent, so that no statement and no transaction fails on it. */
 export class UnstorableError extends MillraceError {
   readonly code = 'unstorable';
   /** JSON pointer (RFC 6901) to the value. */
@@ -67,10 +69,7 @@ export class UnstorableError extends MillraceError {
   }
 }
 
-/** Ten years: longer is a mistake in units, and interval arithmetic stays far from its limits. */
-const MAX_DELAY_SECONDS = 10 * 365 * 86_400;
-
 function wholeDelay(name: string, seconds: number): number {
-  if (typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_DELAY_SECONDS) return seconds;
-  throw new RangeError(`${name} takes seconds from 0 to ${MAX_DELAY_SECONDS} (ten years), not ${String(seconds)}`);
+  if (typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_AHEAD_SECONDS) return seconds;
+  throw new RangeError(`${name} takes seconds from 0 to ${MAX_AHEAD_SECONDS} (ten years), not ${String(seconds)}`);
 }

@@ -4,7 +4,7 @@ import type { Contract } from './contract.ts';
 export const DRAIN_MARGIN_SECONDS = 5;
 
 /** Seconds by which a lease outlives its job's deadline: the grace of a stopped attempt, and settling it. */
-export const LEASE_MARGIN_SECONDS = 10;
+const LEASE_MARGIN_SECONDS = 10;
 
 /** Kinds that a run can still finish in the time it has, each with the seconds of lease that a claim of it takes. */
 export function kindsThatFit(

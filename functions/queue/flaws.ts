@@ -19,7 +19,7 @@ export function pointerTo(path: readonly PropertyKey[]): string {
   return path.map(pointerStep).join('');
 }
 
-export function pointerStep(key: PropertyKey): string {
+function pointerStep(key: PropertyKey): string {
   const name = String(key);
   const shown = name.length > KEY_CHARACTERS ? `${name.slice(0, KEY_CHARACTERS)}…` : name;
   return `/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`;

@@ -16,6 +16,13 @@ export interface Include {
   readonly result: boolean;
 }
 
+const GET = `
+SELECT ${VIEW_COLUMNS}, j.errors,
+  CASE WHEN $2 THEN j.payload::text END AS payload,
+  CASE WHEN $3 THEN j.result::text END AS result
+FROM millrace.jobs j
+WHERE j.id = $1`;
+
 /** One job, in whatever state; undefined if there is none, or not any more. */
 export async function get(
   db: Db,
@@ -28,10 +35,3 @@ export async function get(
   const { payload = null, result = null, ...job } = row;
   return { ...job, ...(include.payload && { payload }), ...(include.result && { result }) };
 }
-
-const GET = `
-SELECT ${VIEW_COLUMNS}, j.errors,
-  CASE WHEN $2 THEN j.payload::text END AS payload,
-  CASE WHEN $3 THEN j.result::text END AS result
-FROM millrace.jobs j
-WHERE j.id = $1`;

@@ -8,7 +8,7 @@ interface Running {
 }
 
 /** A job reaped so often may take its process with it. */
-export const SUSPECT_REAPS = 2;
+const SUSPECT_REAPS = 2;
 
 /** The attempts that run now, in the order of their start. */
 export class InFlight {

@@ -1,7 +1,7 @@
 // biome-ignore-all assist/source/organizeImports: the order is that of a job's life
 /*
  * The engine, in the order of a job's life. It knows Node, the types of `pg`, and zod; nothing of Lambda, HTTP or AWS.
- * What is exported here is for applications and for the handlers; what is only named here is inside.
+ * What is exported here is for applications; what is only named here is inside.
  */
 
 // A kind is declared: what producers and workers agree on, and the code that only workers have.
@@ -23,12 +23,15 @@ export {
 // It is checked and put in: pending.
 export { type Validated, validate } from './validate.ts';
 export { enqueue, insertJob, type NewJob, type TypedJob, UnknownKindError } from './enqueue.ts';
+export { PayloadError } from './payload.ts';
 
 // A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, claim.
 export { type Connect, type Connection, RunFailedError, type RunOptions, type RunSummary, run } from './run.ts';
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
 // the statement; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
-export { claim, claimSuspect, releaseTokens } from './claim.ts';
+export { claim } from './claim.ts';
+export { claimSuspect } from './claim-suspect.ts';
+export { releaseTokens } from './release-tokens.ts';
 export { openPosition, publish, rescan } from './marks.ts';
 // Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts), with
 // transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost claim.

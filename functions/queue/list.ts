@@ -21,22 +21,6 @@ export interface Page {
 const NEWEST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const GROUPS: readonly (readonly Status[])[] = [['pending', 'processing'], ['completed', 'cancelled'], ['dead']];
 
-/**
- * One page over jobs of every state, in one snapshot: a job on the move is seen once.
- * Costs the page and some probes (a few per partition; per kind in live_jobs if only a status is given), whatever else
- * the tables hold.
- */
-export async function list(db: Db, { status, kind, limit, from = NEWEST }: Listing): Promise<Page> {
-  const [live, finished, dead] = GROUPS.map((group) => group.filter((one) => status === undefined || one === status));
-  const { rows } =
-    kind !== undefined
-      ? await db.query<ListedJob>(OF_KIND, [from, limit + 1, live, finished, dead, [kind]])
-      : status !== undefined
-        ? await db.query<ListedJob>(OF_STATUS, [from, limit + 1, live, finished, dead])
-        : await db.query<ListedJob>(ALL, [from, limit + 1]);
-  return { jobs: rows.slice(0, limit), next: rows[limit]?.id };
-}
-
 /** The rows of the ids that the branches found; LATERAL with a LIMIT stays one probe an id, whatever the statistics say. */
 const ROWS = `
 SELECT ${VIEW_COLUMNS}, j.errors -> -1 #- '{stack}' AS last_error
@@ -136,3 +120,19 @@ page AS (
   CROSS JOIN LATERAL (SELECT id FROM millrace.dead_jobs WHERE id <= $1 ORDER BY id DESC LIMIT $2) near
 )
 ${ROWS}`;
+
+/**
+ * One page over jobs of every state, in one snapshot: a job on the move is seen once.
+ * Costs the page and some probes (a few per partition; per kind in live_jobs if only a status is given), whatever else
+ * the tables hold.
+ */
+export async function list(db: Db, { status, kind, limit, from = NEWEST }: Listing): Promise<Page> {
+  const [live, finished, dead] = GROUPS.map((group) => group.filter((one) => status === undefined || one === status));
+  const { rows } =
+    kind !== undefined
+      ? await db.query<ListedJob>(OF_KIND, [from, limit + 1, live, finished, dead, [kind]])
+      : status !== undefined
+        ? await db.query<ListedJob>(OF_STATUS, [from, limit + 1, live, finished, dead])
+        : await db.query<ListedJob>(ALL, [from, limit + 1]);
+  return { jobs: rows.slice(0, limit), next: rows[limit]?.id };
+}

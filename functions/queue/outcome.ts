@@ -5,7 +5,12 @@ export type Outcome =
   | { readonly kind: 'succeeded'; readonly result: unknown }
   /** `ctx.transaction` committed the completion itself: there is nothing left to settle. */
   | { readonly kind: 'committed' }
-  | { readonly kind: 'failed'; readonly error: AttemptError; readonly permanent: boolean; readonly retryAfterSeconds?: number }
+  | {
+      readonly kind: 'failed';
+      readonly error: AttemptError;
+      readonly permanent: boolean;
+      readonly retryAfterSeconds?: number;
+    }
   | { readonly kind: 'snoozed'; readonly seconds: number }
   /** Stopped for a drain or a cancel request: the attempt is given back (a cancelled job ends there, in SQL). */
   | { readonly kind: 'stopped' }

@@ -11,11 +11,11 @@ import { sheltered } from './stray-rejections.ts';
 import type { JobTransaction } from './transaction.ts';
 
 /** Seconds that a processor has after its signal to return or throw. Then its attempt is given up and its slot is free. */
-export const GRACE_SECONDS = 2;
+const STOP_GRACE_SECONDS = 2;
 
 export type Processor = (payload: never, ctx: Context) => unknown;
 
-export interface Performance {
+export interface PerformOptions {
   readonly stopper: Stopper;
   readonly transaction: JobTransaction;
   readonly log: Log;
@@ -32,7 +32,7 @@ export async function perform(
   job: ClaimedJob,
   contract: Contract,
   processor: Processor,
-  { stopper, transaction, log, graceSeconds = GRACE_SECONDS }: Performance,
+  { stopper, transaction, log, graceSeconds = STOP_GRACE_SECONDS }: PerformOptions,
 ): Promise<Outcome> {
   const startedAt = new Date();
   const ctx = new AttemptContext(job, stopper, transaction, log);

@@ -2,59 +2,59 @@ import type { Db } from './db.ts';
 
 // An old dead job takes its payload along, should that still lie in the oldest partition.
 const PRUNE_DEAD = `
-  WITH pruned AS (
-    DELETE FROM millrace.dead_jobs
-    WHERE id = ANY (ARRAY(
-      SELECT id
-      FROM millrace.dead_jobs
-      WHERE finished_at < now() - make_interval(days => $1)
-      ORDER BY finished_at
-      LIMIT $2
-      FOR UPDATE SKIP LOCKED))
-    RETURNING id
-  ), payloads AS (
-    DELETE FROM millrace.payloads
-    WHERE id = ANY (ARRAY(SELECT id FROM pruned))
-  )
-  SELECT count(*)::int AS n
-  FROM pruned`;
+WITH pruned AS (
+  DELETE FROM millrace.dead_jobs
+  WHERE id = ANY (ARRAY(
+    SELECT id
+    FROM millrace.dead_jobs
+    WHERE finished_at < now() - make_interval(days => $1)
+    ORDER BY finished_at
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED))
+  RETURNING id
+), payloads AS (
+  DELETE FROM millrace.payloads
+  WHERE id = ANY (ARRAY(SELECT id FROM pruned))
+)
+SELECT count(*)::int AS n
+FROM pruned`;
 
 // Days go as a whole (upkeep); what remains is what never lies in a day that comes of age: the oldest partition …
 const PRUNE_OLDEST = `
-  WITH pruned AS (
-    DELETE FROM millrace.finished_jobs_oldest
-    WHERE id = ANY (ARRAY(
-      SELECT id
-      FROM millrace.finished_jobs_oldest
-      WHERE finished_at < now() - make_interval(days => $1)
-      LIMIT $2
-      FOR UPDATE SKIP LOCKED))
-    RETURNING id
-  ), payloads AS (
-    DELETE FROM millrace.payloads
-    WHERE id = ANY (ARRAY(SELECT id FROM pruned))
-  )
-  SELECT count(*)::int AS n
-  FROM pruned`;
+WITH pruned AS (
+  DELETE FROM millrace.finished_jobs_oldest
+  WHERE id = ANY (ARRAY(
+    SELECT id
+    FROM millrace.finished_jobs_oldest
+    WHERE finished_at < now() - make_interval(days => $1)
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED))
+  RETURNING id
+), payloads AS (
+  DELETE FROM millrace.payloads
+  WHERE id = ANY (ARRAY(SELECT id FROM pruned))
+)
+SELECT count(*)::int AS n
+FROM pruned`;
 
 // … and ids from the future: of clocks that are ahead, or not of version 7 at all.
 const PRUNE_AHEAD = `
-  WITH pruned AS (
-    DELETE FROM millrace.finished_jobs
-    WHERE id = ANY (ARRAY(
-      SELECT id
-      FROM millrace.finished_jobs
-      WHERE id >= millrace.uuidv7_floor(now() + interval '2 days')
-        AND finished_at < now() - make_interval(days => $1)
-      LIMIT $2
-      FOR UPDATE SKIP LOCKED))
-    RETURNING id
-  ), payloads AS (
-    DELETE FROM millrace.payloads
-    WHERE id = ANY (ARRAY(SELECT id FROM pruned))
-  )
-  SELECT count(*)::int AS n
-  FROM pruned`;
+WITH pruned AS (
+  DELETE FROM millrace.finished_jobs
+  WHERE id = ANY (ARRAY(
+    SELECT id
+    FROM millrace.finished_jobs
+    WHERE id >= millrace.uuidv7_floor(now() + interval '2 days')
+      AND finished_at < now() - make_interval(days => $1)
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED))
+  RETURNING id
+), payloads AS (
+  DELETE FROM millrace.payloads
+  WHERE id = ANY (ARRAY(SELECT id FROM pruned))
+)
+SELECT count(*)::int AS n
+FROM pruned`;
 
 /**
  * Deletes what retention by partition does not reach: dead jobs, and finished jobs whose ids belong to no recent day, each

@@ -15,11 +15,6 @@ export interface Readiness {
   readonly lastWorkerAt: string | null;
 }
 
-/** What keeps jobs from being worked on, in one snapshot. Reads the first pending job of each kind, of at most 1,000. */
-export async function readiness(db: Db): Promise<Readiness> {
-  return (await db.query<Readiness>(READINESS)).rows[0] as Readiness;
-}
-
 const READINESS = `
 WITH RECURSIVE pending_kinds AS (
   (SELECT kind, 1 AS n FROM millrace.live_jobs WHERE status = 'pending' ORDER BY kind LIMIT 1)
@@ -84,3 +79,8 @@ SELECT
     SELECT to_char(max(rescanned_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
     FROM millrace.claim_marks
   ) AS "lastWorkerAt"`;
+
+/** What keeps jobs from being worked on, in one snapshot. Reads the first pending job of each kind, of at most 1,000. */
+export async function readiness(db: Db): Promise<Readiness> {
+  return (await db.query<Readiness>(READINESS)).rows[0] as Readiness;
+}

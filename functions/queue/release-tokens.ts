@@ -15,7 +15,7 @@ WHERE j.status = 'processing'
  * is given back too. Resolves the ids; none if the server never carried the claim out, or not yet.
  */
 export async function releaseTokens(db: Db, tokens: readonly string[]): Promise<JobId[]> {
-  const { rows } = await db.query<Claim & { id: string }>(HELD, [tokens]);
+  const { rows } = await db.query<Claim>(HELD, [tokens]);
   const returned = await release(
     db,
     rows.map((claim) => ({ ...claim, delaySeconds: 0 })),

@@ -6,28 +6,28 @@ const MAX_BATCHES = 50;
 
 // SKIP LOCKED: two at once take different rows. Counters are locked in the order of their key: no deadlock.
 const ROLL_UP = `
-  WITH taken AS (
-    DELETE FROM millrace.counter_deltas
-    WHERE ctid = ANY (ARRAY(
-      SELECT ctid
-      FROM millrace.counter_deltas
-      LIMIT $1
-      FOR UPDATE SKIP LOCKED))
-    RETURNING kind, event, n
-  ), sums AS (
-    SELECT kind, event, sum(n) AS n
-    FROM taken
-    GROUP BY kind, event
-    ORDER BY kind, event
-  ), added AS (
-    INSERT INTO millrace.counters (kind, event, total)
-    SELECT kind, event, n
-    FROM sums
-    ON CONFLICT (kind, event) DO UPDATE
-    SET total = counters.total + excluded.total
-  )
-  SELECT count(*)::int AS n
-  FROM taken`;
+WITH taken AS (
+  DELETE FROM millrace.counter_deltas
+  WHERE ctid = ANY (ARRAY(
+    SELECT ctid
+    FROM millrace.counter_deltas
+    LIMIT $1
+    FOR UPDATE SKIP LOCKED))
+  RETURNING kind, event, n
+), sums AS (
+  SELECT kind, event, sum(n) AS n
+  FROM taken
+  GROUP BY kind, event
+  ORDER BY kind, event
+), added AS (
+  INSERT INTO millrace.counters (kind, event, total)
+  SELECT kind, event, n
+  FROM sums
+  ON CONFLICT (kind, event) DO UPDATE
+  SET total = counters.total + excluded.total
+)
+SELECT count(*)::int AS n
+FROM taken`;
 
 /**
  * Adds the counter deltas to the counters. A read that sums both tables in one statement sees the same total before,

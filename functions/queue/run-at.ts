@@ -1,4 +1,4 @@
-/** Ten years: later than that is a mistake in units or a typo. */
+/** Ten years: a run_at or a delay beyond is a mistake in units, and interval arithmetic stays far from its limits. */
 export const MAX_AHEAD_SECONDS = 10 * 365 * 86_400;
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/;

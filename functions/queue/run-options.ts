@@ -31,7 +31,7 @@ export interface RunOptions<C extends Contracts> {
 
 /** A kind that this run can perform. */
 export interface Performable extends Contract {
-  readonly process: Processor;
+  readonly processor: Processor;
 }
 
 /** @throws RangeError naming the option that is out of bounds */
@@ -57,8 +57,8 @@ export function performableKinds<C extends Contracts>({
   const code = new Map<string, unknown>(Object.entries(processors));
   const kinds = new Map<string, Performable>();
   for (const [kind, contract] of Object.entries(contracts)) {
-    const process = code.get(kind);
-    if (typeof process === 'function') kinds.set(kind, { ...contract, process: process as Processor });
+    const processor = code.get(kind);
+    if (typeof processor === 'function') kinds.set(kind, { ...contract, processor: processor as Processor });
   }
   if (kinds.size === 0) throw new RangeError('contracts and processors have no kind in common: there is nothing to do');
   return kinds;

@@ -59,10 +59,10 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
   options.signal?.addEventListener('abort', drainNow, { once: true });
   try {
     const { reason, failure } = await broker.run();
-    const heard = !clock.end.aborted && (await left(supply, db));
+    const recovered = !clock.end.aborted && (await leave(supply, db)) && reason !== 'failed';
     const summary = tally.summary(reason, Math.round(clock.elapsedMs));
     if (attempts.draining) emit({ name: 'run.drained', released: summary.released });
-    if (failure !== undefined && !(heard && reason !== 'failed')) throw new RunFailedError(summary, failure);
+    if (failure !== undefined && !recovered) throw new RunFailedError(summary, failure);
     return summary;
   } finally {
     options.signal?.removeEventListener('abort', drainNow);
@@ -72,7 +72,7 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
 }
 
 /** What a run leaves behind is a help to the next, which does without if need be. Resolves whether the database took it. */
-async function left(supply: Supply, db: Lane): Promise<boolean> {
+async function leave(supply: Supply, db: Lane): Promise<boolean> {
   return supply.leave(db).then(
     () => true,
     () => false,
@@ -99,9 +99,9 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, lan
     tally,
     bell,
     perform: (job, stopper) => {
-      const { process, ...contract } = kindOf(job.kind);
+      const { processor, ...contract } = kindOf(job.kind);
       const transaction = new JobTransaction(job, lanes, clock.end);
-      return perform(job, contract, process, { stopper, transaction, log: options.log });
+      return perform(job, contract, processor, { stopper, transaction, log: options.log });
     },
     delaySeconds: (kind, count) => backoff(kindOf(kind).backoff, count),
   });

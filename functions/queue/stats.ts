@@ -34,39 +34,6 @@ export interface Stats {
 const MAX_KINDS = 1000;
 const MAX_DEAD_COUNTED = 1000;
 
-/**
- * Depth and age by kind, in one snapshot. Finished rows are not read, and of pending ones only the first of each kind:
- * what was put in and has not left is pending or processing, and the running ones are few.
- */
-export async function stats(db: Db): Promise<Stats> {
-  const { rows } = await db.query<StatsRow>(STATS, [MAX_KINDS, MAX_DEAD_COUNTED]);
-  return { kinds: rows.slice(0, MAX_KINDS).map(kindStats), truncated: rows.length > MAX_KINDS };
-}
-
-interface StatsRow {
-  kind: string;
-  totals: Partial<Record<CountedEvent, number>> | null;
-  processing: number;
-  dead: number;
-  oldest_due_seconds: number;
-}
-
-function kindStats({ kind, totals: counted, processing, dead, oldest_due_seconds }: StatsRow): KindStats {
-  const totals = Object.fromEntries(COUNTED_EVENTS.map((event) => [event, counted?.[event] ?? 0])) as Record<
-    CountedEvent,
-    number
-  >;
-  const live = totals.enqueued + totals.redriven - totals.completed - totals.cancelled - totals.buried;
-  return {
-    kind,
-    pending: Math.max(0, live - processing),
-    processing,
-    dead,
-    oldestDueSeconds: oldest_due_seconds,
-    totals,
-  };
-}
-
 const STATS = `
 WITH RECURSIVE live_kinds AS (
   (SELECT kind, 1 AS n FROM millrace.live_jobs ORDER BY kind LIMIT 1)
@@ -120,3 +87,36 @@ SELECT
 FROM kinds
 LEFT JOIN (SELECT kind, jsonb_object_agg(event, n) AS totals FROM totals GROUP BY kind) counted USING (kind)
 ORDER BY kinds.kind`;
+
+/**
+ * Depth and age by kind, in one snapshot. Finished rows are not read, and of pending ones only the first of each kind:
+ * what was put in and has not left is pending or processing, and the running ones are few.
+ */
+export async function stats(db: Db): Promise<Stats> {
+  const { rows } = await db.query<StatsRow>(STATS, [MAX_KINDS, MAX_DEAD_COUNTED]);
+  return { kinds: rows.slice(0, MAX_KINDS).map(kindStats), truncated: rows.length > MAX_KINDS };
+}
+
+interface StatsRow {
+  kind: string;
+  totals: Partial<Record<CountedEvent, number>> | null;
+  processing: number;
+  dead: number;
+  oldest_due_seconds: number;
+}
+
+function kindStats({ kind, totals: counted, processing, dead, oldest_due_seconds }: StatsRow): KindStats {
+  const totals = Object.fromEntries(COUNTED_EVENTS.map((event) => [event, counted?.[event] ?? 0])) as Record<
+    CountedEvent,
+    number
+  >;
+  const live = totals.enqueued + totals.redriven - totals.completed - totals.cancelled - totals.buried;
+  return {
+    kind,
+    pending: Math.max(0, live - processing),
+    processing,
+    dead,
+    oldestDueSeconds: oldest_due_seconds,
+    totals,
+  };
+}

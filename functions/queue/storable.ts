@@ -1,8 +1,8 @@
 import { UnstorableError } from './errors.ts';
 import { flawsOf, MAX_DEPTH, pointerTo, textFlaw } from './flaws.ts';
 
-/** Bytes of JSON that a job's result may take. */
-export const RESULT_MAX_BYTES = 262_144;
+/** Bytes of JSON that a result may take, and a payload that TypeScript enqueues. */
+export const VALUE_MAX_BYTES = 262_144;
 
 /**
  * The JSON text of a value that a program made, if jsonb can hold it; `undefined` becomes `null`.
@@ -12,10 +12,10 @@ export const RESULT_MAX_BYTES = 262_144;
  */
 export function assertStorable(value: unknown): string {
   const text = textOf(value);
-  if (Buffer.byteLength(text) > RESULT_MAX_BYTES) {
+  if (Buffer.byteLength(text) > VALUE_MAX_BYTES) {
     throw new UnstorableError(
       '',
-      `takes more than ${RESULT_MAX_BYTES} bytes as JSON; keep it elsewhere and return where`,
+      `takes more than ${VALUE_MAX_BYTES} bytes as JSON; keep it elsewhere and pass on where`,
     );
   }
   if (ESCAPED.test(text)) {

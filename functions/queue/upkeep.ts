@@ -14,8 +14,8 @@ const TABLES = ['finished_jobs', 'payloads'];
 const MAX_STEPS = 60;
 
 const MAINTAIN = `
-  SELECT created, dropped, postponed
-  FROM millrace.maintain_partitions(make_interval(days => $1), make_interval(days => $2), $3)`;
+SELECT created, dropped, postponed
+FROM millrace.maintain_partitions(make_interval(days => $1), make_interval(days => $2), $3)`;
 
 /**
  * Makes the partitions of the coming days and lets old ones go. Each step is a transaction of its own (pass a pool or a

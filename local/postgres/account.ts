@@ -14,12 +14,13 @@ export interface Account {
 
 /**
  * Postgres refuses to run as root, so root lends it to somebody else: whoever owns the data, or the folder it is going to
- * lie in (a later start of that user without root then finds data of its own), else `postgres`, else `nobody`.
+ * lie in (a later start of that user without root then finds data of its own), else `postgres`, else `nobody`. An owner without
+ * a name, as a mounted checkout has in a container, does not do: initdb refuses it.
  */
 export async function accountFor(dataDirectory: string): Promise<Account> {
   if (process.getuid?.() !== 0) return {};
   const owner = await ownerOf(resolve(dataDirectory));
-  if (owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  if (owner.uid !== 0 && (await hasName(owner.uid))) return { uid: owner.uid, gid: owner.gid };
   for (const name of ['postgres', 'nobody']) {
     const account = await lookUp(name).catch(() => undefined);
     if (account !== undefined) return account;
@@ -35,6 +36,13 @@ export async function accountFor(dataDirectory: string): Promise<Account> {
 async function ownerOf(path: string): Promise<{ uid: number; gid: number }> {
   const found = await stat(path).catch(() => undefined);
   return found ?? ownerOf(dirname(path));
+}
+
+async function hasName(uid: number): Promise<boolean> {
+  return exec('id', ['-un', String(uid)]).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function lookUp(name: string): Promise<Account> {

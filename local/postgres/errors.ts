@@ -31,6 +31,14 @@ export type PostgresStartCode =
 
 const INSTEAD = 'or set DATABASE_URL to a Postgres of your own';
 
+export function inUse(directory: string, pid: number): PostgresStartError {
+  return new PostgresStartError(
+    'in_use',
+    `Process ${pid} already runs Postgres in ${directory}. Stop it (Ctrl-C in its terminal, or kill ${pid}), ` +
+      'or give this one another directory or a DATABASE_URL.',
+  );
+}
+
 /** A sentence for what Postgres, initdb or the file system said. */
 export function explain(directory: string, said: string, cause?: unknown): PostgresStartError {
   const [code, sentence] = KNOWN.find(([pattern]) => pattern.test(said))?.[1](directory, said) ?? [

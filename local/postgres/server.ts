@@ -10,12 +10,13 @@ import { serverEnvironment } from './data.ts';
 import { explain, PostgresStartError } from './errors.ts';
 
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
+/** Recovery after a crash counts. */
+const START_SECONDS = 60;
 
 export interface ServerOptions {
   readonly directory: string;
   readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
-  readonly startTimeoutSeconds: number;
 }
 
 /** Starts the postmaster and resolves when it takes connections. */
@@ -38,7 +39,7 @@ export async function launch(options: ServerOptions, { postgres }: Binaries, acc
   const failed = once(server, 'error').then(([error]) => error as Error);
   await output.close();
   const said = async () => (await readFile(log)).subarray(size).toString();
-  const error = await Promise.race([ready(server, data, options.startTimeoutSeconds), failed]);
+  const error = await Promise.race([ready(server, data), failed]);
   if (error === undefined) return server;
   await halt(server);
   if (error instanceof PostgresStartError) throw error;
@@ -46,8 +47,8 @@ export async function launch(options: ServerOptions, { postgres }: Binaries, acc
 }
 
 /** Resolves nothing when the server is ready, else why it is not. */
-async function ready(server: ChildProcess, data: string, timeoutSeconds: number): Promise<Error | undefined> {
-  const deadline = Date.now() + timeoutSeconds * 1000;
+async function ready(server: ChildProcess, data: string): Promise<Error | undefined> {
+  const deadline = Date.now() + START_SECONDS * 1000;
   while (Date.now() < deadline) {
     if (hasEnded(server))
       return new Error(`the server ended with ${server.signalCode ?? `exit code ${server.exitCode}`}`);
@@ -58,8 +59,8 @@ async function ready(server: ChildProcess, data: string, timeoutSeconds: number)
   }
   return new PostgresStartError(
     'timeout',
-    `Postgres was not ready after ${timeoutSeconds} s; postgres.log beside ${data} says what it does. ` +
-      'After a crash it reads its log first: start it again and give it more time.',
+    `Postgres was not ready after ${START_SECONDS} s; postgres.log beside ${data} says what it does. ` +
+      'After a crash it reads its log first: start it again, and it goes on from there.',
   );
 }
 

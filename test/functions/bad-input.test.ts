@@ -30,6 +30,27 @@ const CASES: Case[] = [
     type: 'not-json',
     says: 'UTF-8',
   },
+  ...['application/json', 'application/cloudevents+json'].map((type) => ({
+    what: `a byte order mark before ${type}`,
+    request: {
+      body: '\ufeff{"kind": "hello.greet", "payload": {"name": "Ada"}}',
+      headers: { 'content-type': type },
+      base64: type.includes('+'),
+    },
+    status: 400,
+    type: 'not-json',
+    says: 'byte order mark',
+  })),
+  {
+    what: 'U+FFFD where the gateway found bytes that are not UTF-8',
+    request: {
+      body: '{"kind": "hello.greet", "payload": {"name": "\ufffd"}}',
+      headers: { 'content-type': 'application/json', 'content-length': '49' },
+    },
+    status: 400,
+    type: 'not-json',
+    says: 'UTF-8',
+  },
   { what: 'an array', request: json('[1]'), status: 422, type: 'invalid-job', at: '', says: 'expected object' },
   { what: 'null', request: json('null'), status: 422, type: 'invalid-job', at: '' },
   { what: 'a string', request: json('"job"'), status: 422, type: 'invalid-job', at: '' },
@@ -298,6 +319,9 @@ const CASES: Case[] = [
     'application/x-www-form-urlencoded',
     'multipart/form-data',
     'application/json; charset=latin1',
+    'application/json; charset=utf-16; profile=x',
+    'application/json, application/json',
+    'application/jsonp',
     'json',
     '',
   ].map((type) => ({
@@ -340,6 +364,19 @@ describe('bad input to POST /jobs', () => {
     ]);
   });
 
+  test('is answered in well-formed Unicode, whatever the answer quotes', async ({ call }) => {
+    const bodies = [
+      '{"kind": "hello.greet", "payload": {"\\udc00": 1}}',
+      JSON.stringify({ kind: 'hello.greet', payload: {}, [`${'x'.repeat(99)}\u{1F680}`]: 1 }),
+      '{"kind": \ud83d\ude80}',
+    ];
+    for (const body of bodies) {
+      const { text, status } = await call('POST', '/jobs', { body });
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(text).not.toMatch(/\\ud[89a-f]/i);
+    }
+  });
+
   test('shows 20 flaws of 100,000', async ({ call }) => {
     const text = `{"kind": "hello.greet", "payload": [${Array(40_000).fill('"\\u0000"').join()}]}`;
     const { body } = await call('POST', '/jobs', { body: text });
@@ -378,6 +415,7 @@ describe('bad input to the other routes', () => {
     ['GET', '/jobs?kind=a&kind=a', 400, 'invalid-query', 'more than once'],
     ['GET', '/jobs?subject=x', 400, 'invalid-query', '/subject'],
     ['GET', '/jobs?__proto__=1', 400, 'invalid-query', '/__proto__'],
+    ['GET', '/jobs?a/~b=1&a/~b=2', 400, 'invalid-query', '"/a~1~0b","detail":"came more than once'],
     ['GET', '/jobs?cursor=', 400, 'invalid-cursor'],
     ['GET', '/jobs?cursor=abc', 400, 'invalid-cursor'],
     ['GET', '/jobs?cursor=%00', 400, 'invalid-cursor'],
@@ -391,6 +429,11 @@ describe('bad input to the other routes', () => {
     const answer = await call(method, target);
     expectProblem(answer, status, type);
     if (says !== undefined) expect(answer.text).toContain(says);
+  });
+
+  test('shows 20 of the parameters that came twice', async ({ call }) => {
+    const query = Array.from({ length: 700 }, (_, n) => `q${n}&q${n}`).join('&');
+    expect((await call('GET', `/jobs?${query}`)).body.errors).toHaveLength(20);
   });
 
   test.for([

@@ -69,11 +69,26 @@ describe('POST /jobs', () => {
       'application/json; charset=utf-8',
       'Application/JSON;charset="UTF-8"',
       'application/cloudevents+json',
+      'application/json; profile="https://example.org/a"; charset=utf-8',
+      'application/json;',
     ];
     for (const type of types) {
       const answer = await call('POST', '/jobs', { body: GREETING, base64: true, headers: { 'content-type': type } });
       expect(answer.status, type).toBe(201);
     }
+  });
+
+  test('keeps a U+FFFD that was sent as such', async ({ call, db }) => {
+    const text = '{"kind": "hello.greet", "payload": {"name": "\ufffd"}}';
+    const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) };
+    const { status, body } = await call('POST', '/jobs', { body: text, headers });
+    expect(status).toBe(201);
+    expect((await rowOf(db, body.id))?.payload).toEqual({ name: '\ufffd' });
+  });
+
+  test('takes 256 KiB also where every letter is escaped, as clients write that keep to ASCII', async ({ call }) => {
+    const body = `{"kind": "hello.greet", "payload": {"name": "Ada", "fill": "${'\\u044f'.repeat(131_000)}"}}`;
+    expect((await call('POST', '/jobs', { body })).status).toBe(201);
   });
 
   test('takes a payload of exactly 256 KiB, and no byte more', async ({ call }) => {

@@ -91,6 +91,7 @@ describe('databaseProblem', () => {
     ['08006', '503 database-unavailable'],
     ['25006', '503 database-unavailable'],
     ['28P01', '503 database-unavailable'],
+    ['3D000', '503 database-unavailable'],
     ['40P01', '503 database-unavailable'],
     ['53300', '503 database-unavailable'],
     ['55P03', '503 database-unavailable'],

@@ -50,6 +50,23 @@ describe('GET /jobs/{id}', () => {
     expect(answer.text).toContain(deep);
   });
 
+  test('says that an answer would be longer than a Lambda may return, and how else to read the job', async ({
+    call,
+    db,
+  }) => {
+    const payload = { name: 'Ada', zeros: Array(37_000).fill(1e308) };
+    const { body } = await call('POST', '/jobs', { body: { kind: 'hello.greet', payload } });
+    const answer = await call('GET', `/jobs/${body.id}?include=payload`);
+    expectProblem(answer, 413, 'too-large');
+    expect(answer.body.detail).toContain('leave out include');
+    expect((await call('GET', `/jobs/${body.id}`)).status).toBe(200);
+    // Quotes count twice: the body is text inside the function's answer.
+    const { rows } = await db.query(
+      `SELECT millrace.enqueue('any', to_jsonb(array_fill(''::text, '{1100000}'))) AS id`,
+    );
+    expectProblem(await call('GET', `/jobs/${rows[0].id}?include=payload`), 413, 'too-large');
+  });
+
   test('takes ids in capitals and of other versions', async ({ call, db }) => {
     const { rows } = await db.query(
       `SELECT millrace.enqueue('any', '{}', id => 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11') AS id`,

@@ -121,6 +121,15 @@ describe('the event of a request', () => {
     });
   });
 
+  test('has headers of every name, and the path of a whole URL', async () => {
+    const { url } = await gatewayTo(ECHO);
+    const headers = ['constructor', 'a', '__proto__', 'b'];
+    const event = await eventOf(url, `${url}/jobs?limit=1`, { headers });
+    expect(event).toMatchObject({ rawPath: '/jobs', rawQueryString: 'limit=1', headers: { constructor: 'a' } });
+    expect(Object.entries(event.headers)).toContainEqual(['__proto__', 'b']);
+    expect((await eventOf(url, url)).rawPath).toBe('/');
+  });
+
   test('leaves out what the request does not have', async () => {
     const { url } = await gatewayTo(ECHO);
     const event = await eventOf(url, '/');
@@ -273,7 +282,7 @@ test('requests before the functions are there wait for them, and a close waits f
     onAnswer: () => {},
   });
   const answer = send(gateway.url, '/');
-  gateway.open([{ ...routeOf('$default', 1000), fn }]);
+  gateway.open([{ ...routeOf('$default', 30_000), fn }]);
   await expect.poll(() => sandbox.inFlight).toBe(1);
   await gateway.close();
   expect(await answer).toMatchObject({ status: 200, body: 'late' });

@@ -37,11 +37,18 @@ test('another process that got the same pid does not hold it, nor does a file of
   }
 });
 
+test("one that died while it removed a stale lock is in nobody's way", async () => {
+  const directory = await temporaryDirectory();
+  for (const name of ['lock', 'lock.turn']) await writeFile(join(directory, name), '{"pid":1,"start":"never"}');
+  await (await lock(directory))();
+  expect(await readdir(directory)).toEqual([]);
+});
+
 test('of many that find a stale lock at once exactly one gets it', async () => {
   const directory = await temporaryDirectory();
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < 60; round += 1) {
     await writeFile(join(directory, 'lock'), '{"pid":1,"start":"never"}');
-    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lock(directory)));
+    const results = await Promise.allSettled(Array.from({ length: 12 }, () => lock(directory)));
     const held = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     expect(held).toHaveLength(1);
     await held[0]?.();

@@ -9,7 +9,7 @@ test.each([
   ['plain text', 'plain text'],
   ['{ no JSON', '{ no JSON'],
   [
-    `{${HEAD},"message":"job.completed","kind":"hello.greet","id":"0190","attempt":1,"durationMs":3}`,
+    `{${HEAD},"message":"job.completed","kind":"hello.greet","id":"0190","attempt":1,"duration_ms":3}`,
     'completed  hello.greet 0190  in 3 ms',
   ],
   [
@@ -29,7 +29,7 @@ test.each([
     'reaped     k 0190  the lease of attempt 1 ran out; now pending',
   ],
   [
-    `{${HEAD},"message":"Hello, Ada!","kind":"hello.greet","jobId":"0190","n":1,"gone":null}`,
+    `{${HEAD},"message":"Hello, Ada!","kind":"hello.greet","job_id":"0190","n":1,"gone":null}`,
     'Hello, Ada!  hello.greet 0190  n 1',
   ],
 ])('%s', (line, text) => {
@@ -43,8 +43,8 @@ test('metrics and empty lines give nothing, a long value is cut', () => {
 });
 
 test.each([
-  ['"message":"run ended","claimed":0,"reason":"lingered","durationMs":60000', true],
-  ['"message":"tick ended","rolledUp":7,"created":[],"postponed":false', true],
+  ['"message":"run ended","claimed":0,"reason":"lingered","duration_ms":60000', true],
+  ['"message":"tick ended","rolled_up":7,"created":[],"postponed":false', true],
   ['"message":"tick ended","created":["p"]', false],
   ['"message":"run ended","claimed":1', false],
   ['"message":"anything else","claimed":0', false],

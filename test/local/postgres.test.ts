@@ -55,8 +55,7 @@ test('it runs on loopback only, asks for the password of a private file, and kee
 
 test('it does not run as root, even when started by root', async () => {
   const { pid } = await started({ directory: await copied() });
-  const { stdout } = await exec('ps', ['-o', 'uid=', '-p', String(pid)]);
-  expect(Number(stdout)).not.toBe(0);
+  expect(await uidOf(pid)).not.toBe(0);
 });
 
 test('stop ends it although a transaction is open', async () => {
@@ -229,10 +228,17 @@ test('no binaries for this machine: a sentence', async () => {
 
 test.runIf(isRoot)('in a folder of somebody else, root runs it as that one', async () => {
   const folder = await temporary();
-  await chown(folder, 4321, 4321);
+  const daemon = Number((await exec('id', ['-u', 'daemon'])).stdout);
+  await chown(folder, daemon, daemon);
   const { pid } = await started({ directory: join(folder, '.millrace', 'postgres') });
-  const { stdout } = await exec('ps', ['-o', 'uid=', '-p', String(pid)]);
-  expect(Number(stdout)).toBe(4321);
+  expect(await uidOf(pid)).toBe(daemon);
+});
+
+test.runIf(isRoot)('in a folder of an owner without a name, as in a container, root runs it as another', async () => {
+  const folder = await temporary();
+  await chown(folder, 54_321, 54_321);
+  const { pid } = await started({ directory: join(folder, '.millrace', 'postgres') });
+  expect([0, 54_321]).not.toContain(await uidOf(pid));
 });
 
 // Only root has places where the user that Postgres runs as cannot go.
@@ -264,6 +270,10 @@ test.runIf(isRoot)(
     expect((await stat(join(open, copy as string))).mtimeMs).toBe(made.mtimeMs);
   },
 );
+
+async function uidOf(pid: number): Promise<number> {
+  return Number((await exec('ps', ['-o', 'uid=', '-p', String(pid)])).stdout);
+}
 
 async function temporary(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'millrace-postgres-test-'));

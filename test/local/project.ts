@@ -12,7 +12,7 @@ export const DRAINS = `export const handler = (event) => new Promise((resolve) =
   setInterval(() => {}, 1000);
   console.log(JSON.stringify({ level: 'INFO', message: 'worker started', slot: event.slot })); });`;
 
-export const IGNORES = `export const handler = () => new Promise(() => { process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); });`;
+export const IGNORES = `export const handler = () => new Promise(() => { process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('deaf'); });`;
 
 /** A CDK app of its own whose synthesis is a copy: one HTTP function that echoes, one worker. */
 export async function projectOf(worker = DRAINS): Promise<string> {

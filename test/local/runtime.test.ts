@@ -36,6 +36,7 @@ describe('npm start', () => {
     const { child, ready, exited, output } = startIn(directory, { DATABASE_URL: databaseUrl });
     await ready;
     const pid = await worker(directory);
+    await expect.poll(output, { timeout: 10_000 }).toContain('deaf');
     child.kill('SIGINT');
     await expect.poll(output, { timeout: 5000 }).toContain('draining');
     const began = performance.now();

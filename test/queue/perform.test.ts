@@ -75,7 +75,7 @@ test('the context may be taken apart', async () => {
 test('what a job logs says which job it was', async () => {
   const info = vi.fn();
   await performed((_, { log }) => log.info('sent', { to: 'x' }), { log: { ...silent, info } });
-  expect(info).toHaveBeenCalledWith('sent', { jobId: job.id, kind: job.kind, attempt: 2, to: 'x' });
+  expect(info).toHaveBeenCalledWith('sent', { job_id: job.id, kind: job.kind, attempt: 2, to: 'x' });
 });
 
 test('a payload that does not fit fails the attempt, and may be tried again: contracts change while jobs wait', async () => {

@@ -1,5 +1,5 @@
 import { UnstorableError } from '../../functions/queue/errors.ts';
-import { assertStorable, RESULT_MAX_BYTES } from '../../functions/queue/storable.ts';
+import { assertStorable, VALUE_MAX_BYTES } from '../../functions/queue/storable.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 
 const cycle: Record<string, unknown> = { list: [{}] };
@@ -41,8 +41,8 @@ describe('assertStorable', () => {
     ],
     ['toJSON that throws', { toJSON: () => Promise.reject.call(null) }, '', 'threw'],
     ['a hostile proxy', new Proxy({}, { ownKeys: () => Promise.reject.call(null) as never }), '', 'threw'],
-    ['too much', 'x'.repeat(RESULT_MAX_BYTES - 1), '', '262144'],
-    ['too many bytes', 'ü'.repeat(RESULT_MAX_BYTES / 2), '', '262144'],
+    ['too much', 'x'.repeat(VALUE_MAX_BYTES - 1), '', '262144'],
+    ['too many bytes', 'ü'.repeat(VALUE_MAX_BYTES / 2), '', '262144'],
   ] as const)('refuses %s, with its pointer', ([, value, pointer, says]) => {
     let refusal: unknown;
     try {
@@ -55,8 +55,8 @@ describe('assertStorable', () => {
   });
 
   test('takes 256 KiB to the byte, as Postgres then does', async ({ db }) => {
-    const text = assertStorable('x'.repeat(RESULT_MAX_BYTES - 2));
-    expect(Buffer.byteLength(text)).toBe(RESULT_MAX_BYTES);
+    const text = assertStorable('x'.repeat(VALUE_MAX_BYTES - 2));
+    expect(Buffer.byteLength(text)).toBe(VALUE_MAX_BYTES);
     await db.query('SELECT $1::jsonb', [text]);
   });
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../../functions/queue/db.ts';
 import { upkeep } from '../../functions/queue/upkeep.ts';
 import { openClient, openPool } from '../support/database.ts';
@@ -81,11 +82,15 @@ describe('ahead', () => {
   });
 
   test('a partition that holds much is not cut: it would be read under the lock', async ({ own: { pool } }) => {
+    // An hour after the beginning of the first that is wider than a day: nothing would have to move.
     await pool.query(
       `INSERT INTO millrace.payloads
-       SELECT overlay(millrace.uuidv7()::text PLACING substr(millrace.uuidv7_floor(now() + interval '20 days')::text, 1, 13) FROM 1)::uuid,
+       SELECT overlay(millrace.uuidv7()::text PLACING substr(millrace.uuidv7_floor(begins)::text, 1, 13) FROM 1)::uuid,
               jsonb_build_object('n', n, 'fill', repeat('x', 400))
-       FROM generate_series(1, 20000) n`,
+       FROM (SELECT min(millrace.uuidv7_time(lower)) + interval '1 hour' AS begins
+             FROM millrace.partitions('payloads')
+             WHERE millrace.uuidv7_time(upper) - millrace.uuidv7_time(lower) > interval '25 hours') wide,
+            generate_series(1, 20000) n`,
     );
     const before = await partitionsOf(pool, 'payloads');
     const { created } = await upkeep(pool, { keepDays: 7, aheadDays: 10 });
@@ -272,6 +277,13 @@ describe('others at work', () => {
     await other.query(`SELECT * FROM millrace.maintain_partitions('7 days', '9 days', 'payloads')`);
     expect((await upkeep(pool, { keepDays: 7, aheadDays: 9 })).postponed).toBe(true);
     await other.query('COMMIT');
+    // What one has planned by what it saw before the other committed would fail.
+    await other.query('BEGIN');
+    await other.query(`SELECT * FROM millrace.maintain_partitions('7 days', '9 days', 'payloads')`);
+    const meanwhile = upkeep(pool, { keepDays: 7, aheadDays: 9 });
+    await sleep(40);
+    await other.query('COMMIT');
+    await expect(meanwhile).resolves.toBeDefined();
     await other.end();
     const both = await Promise.all([1, 2].map(() => upkeep(pool, { keepDays: 7, aheadDays: 9 })));
     const created = both.flatMap((each) => each.created);
@@ -314,6 +326,25 @@ describe('others at work', () => {
       [ids],
     );
     expect(rows).toEqual([{ jobs: ids.length, payloads: ids.length }]);
+  });
+
+  test('a statement that began before a day went still finds the payload that moved', async ({
+    own: { url, pool },
+  }) => {
+    await layPastDays(pool, 9);
+    const { id } = await pendingJob(pool, { createdSecondsAgo: 9 * DAY, payload: { n: 1 } });
+    const long = await openClient(url);
+    const read = long.query(
+      `SELECT p.payload
+       FROM (SELECT $1::uuid AS id, pg_sleep(0.7) OFFSET 0) slow, millrace.payloads_of(ARRAY[slow.id]) p`,
+      [id],
+    );
+    await expect
+      .poll(async () => (await pool.query(`SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'`)).rowCount)
+      .toBe(1);
+    expect((await upkeep(pool, { keepDays: 7, aheadDays: 3 })).postponed).toBe(false);
+    expect((await read).rows).toEqual([{ payload: { n: 1 } }]);
+    await long.end();
   });
 
   test('it needs no more rights than to call the function, and nobody has that by default', async ({

@@ -17,8 +17,9 @@ export async function createDatabase(serverUrl: string, template = 'template0'):
     url,
     pool,
     drop: async () => {
-      await pool.end();
+      // Also ends what a failed test has left waiting, for which the pool would wait.
       await onServer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`);
+      await pool.end();
     },
   };
 }

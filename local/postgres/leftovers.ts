@@ -1,64 +1,13 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { link, readdir, readFile, readlink, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, readlink, realpath, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startOf } from '../process-identity.ts';
-import { PostgresStartError } from './errors.ts';
-
-/** Makes this process the one that runs Postgres in a directory. */
-export interface Hold {
-  release(): Promise<void>;
-}
 
 /**
- * Takes the directory, also from a process that died without giving it back.
- * @throws PostgresStartError `in_use` naming the process that has it
- */
-export async function hold(directory: string): Promise<Hold> {
-  const file = join(directory, 'holder');
-  const mine = `${process.pid} ${await startOf(process.pid)} ${randomUUID()}`;
-  // Written first and linked into place: the file never exists without its content.
-  const draft = `${file}.${randomUUID()}`;
-  await writeFile(draft, mine, { mode: 0o600 });
-  try {
-    while (!(await linked(draft, file))) await removeDead(file, directory);
-  } finally {
-    await rm(draft, { force: true });
-  }
-  return {
-    release: async () => {
-      if ((await readFile(file, 'utf8').catch(() => undefined)) === mine) await rm(file, { force: true });
-    },
-  };
-}
-
-async function linked(draft: string, file: string): Promise<boolean> {
-  return link(draft, file).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EEXIST') return false;
-      throw error;
-    },
-  );
-}
-
-async function removeDead(file: string, directory: string): Promise<void> {
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) return;
-  const [pid, start] = text.split(' ');
-  if ((await startOf(Number(pid))) === start) throw inUse(directory, Number(pid));
-  // Two starts may both find the dead one's: what was moved away is looked at again, and a live one's is put back.
-  const aside = `${file}.${randomUUID()}`;
-  await rename(file, aside).catch(() => {});
-  if ((await readFile(aside, 'utf8').catch(() => text)) !== text) await linked(aside, file).catch(() => {});
-  await rm(aside, { force: true });
-}
-
-/**
- * Called by the holder before a start. A server that still runs on the data belonged to a process that was killed: it is
- * shut down. What a killed server left behind (its pid file, backends that have not noticed yet) is removed.
+ * Called before a start, by who holds the directory. A server that still runs on the data belonged to a process that was
+ * killed: it is shut down. What a killed server left behind (its pid file, backends that have not noticed yet) is removed.
  */
 export async function clearLeftovers(data: string): Promise<void> {
   const pidFile = join(data, 'postmaster.pid');
@@ -109,12 +58,4 @@ async function end(pid: number, signal: NodeJS.Signals, patienceMs: number): Pro
   }
   const deadline = Date.now() + patienceMs;
   while (Date.now() < deadline && (await startOf(pid)) !== undefined) await sleep(20);
-}
-
-export function inUse(directory: string, pid: number): PostgresStartError {
-  return new PostgresStartError(
-    'in_use',
-    `Process ${pid} already runs Postgres in ${directory}. Stop it (Ctrl-C in its terminal, or kill ${pid}), ` +
-      'or give this one another directory or a DATABASE_URL.',
-  );
 }
