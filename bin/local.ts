@@ -7,6 +7,8 @@ const abort = new AbortController();
 let runtime: Runtime | undefined;
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+// Who reads the output may go (`npm start | head`, a closed terminal): that is a stop, not a crash.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', gone);
 // `kill -USR2 <pid>`: ticks now instead of within the minute.
 process.on('SIGUSR2', () => runtime?.tick());
 // Started by the demo: when that dies, so does this.
@@ -32,6 +34,10 @@ try {
   });
 } catch (error) {
   fail(error);
+}
+
+function gone(): void {
+  if (!abort.signal.aborted) stop();
 }
 
 function stop(): void {

@@ -1,3 +1,4 @@
+import { isLoopback } from '../functions/lambda/tls.ts';
 import { MillraceError } from '../functions/queue/errors.ts';
 import { StartError } from './start-error.ts';
 
@@ -12,6 +13,19 @@ export function databaseError(cause: unknown, url: string): StartError {
   return new StartError('database_unusable', message, { cause });
 }
 
+/** The same for the embedded server, which is ours: what it refuses lies in its data. */
+export function embeddedError(cause: unknown, directory: string): StartError {
+  if (cause instanceof StartError) return cause;
+  const { message } = cause as Error;
+  return new StartError(
+    'database_unusable',
+    cause instanceof MillraceError
+      ? message
+      : `The embedded Postgres in ${directory} cannot be used (${message}): restore that folder, or move it away to begin with an empty one.`,
+    { cause },
+  );
+}
+
 function sentence({ code = '', message }: NodeJS.ErrnoException, url: string): string {
   const { hostname, port, username, pathname } = new URL(url);
   const server = `${hostname || 'localhost'}:${port || 5432}`;
@@ -21,7 +35,15 @@ function sentence({ code = '', message }: NodeJS.ErrnoException, url: string): s
     return `The certificate of ${server} cannot be verified (${message}): give the PEM file of its authority as DATABASE_CA_FILE.`;
   }
   if (/does not support SSL/.test(message)) {
-    return `The Postgres at ${server} speaks no TLS, and only a server on this machine is used without: switch TLS on there, or use one here.`;
+    return isLoopback(hostname)
+      ? `The Postgres at ${server} speaks no TLS: take sslmode out of DATABASE_URL, or switch TLS on there.`
+      : `The Postgres at ${server} speaks no TLS, and only a server on this machine is used without: switch TLS on there, or use one here.`;
+  }
+  if (/establishing an SSL connection|terminated unexpectedly/.test(message) || code === 'ECONNRESET') {
+    return `What listens at ${server} hangs up and may be no Postgres (${message}): check host and port in DATABASE_URL.`;
+  }
+  if (/client password must be/.test(message)) {
+    return `The Postgres at ${server} wants a password of "${user}": write it into DATABASE_URL as postgres://${username}:password@…`;
   }
   if (/timeout|timed out/i.test(message)) {
     return `The Postgres at ${server} does not answer within 5 s: check host, port and firewall in DATABASE_URL.`;
@@ -36,5 +58,5 @@ function sentence({ code = '', message }: NodeJS.ErrnoException, url: string): s
     '42501': `"${user}" may not create the schema millrace in "${database}" (${message}): grant it CREATE on the database.`,
     '53300': `The Postgres at ${server} has no connection left (${message}): close some, or raise max_connections.`,
   };
-  return known[code] ?? `The database at ${server} cannot be used: ${message}`;
+  return known[code] ?? `The database at ${server} cannot be used (${message || code}): correct DATABASE_URL, or unset it to use the embedded Postgres.`;
 }

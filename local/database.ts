@@ -1,7 +1,7 @@
 import { connector } from '../functions/lambda/connect.ts';
 import { migrate } from '../functions/migrate/runner.ts';
 import type { Db } from '../functions/queue/db.ts';
-import { databaseError } from './database-error.ts';
+import { databaseError, embeddedError } from './database-error.ts';
 import { startPostgres } from './postgres.ts';
 import type { Reporter } from './reporter.ts';
 import { StartError } from './start-error.ts';
@@ -29,7 +29,7 @@ export class LocalDatabase {
   async start(signal: AbortSignal): Promise<string> {
     const url = this.#given ?? (await this.#embedded());
     signal.throwIfAborted();
-    const { applied } = await prepareDatabase(url);
+    const { applied } = await prepareDatabase(url, this.#given === undefined ? this.#directory : undefined);
     if (applied.length > 0) this.#report.line(`applied ${applied.join(', ')}`);
     return url;
   }
@@ -64,20 +64,20 @@ export class LocalDatabase {
 }
 
 /**
- * Connects once and brings the schema up to date.
+ * Connects once and brings the schema up to date. `directory`: of the embedded one.
  * @throws StartError `database_unusable`: what is wrong with the server, and what to do
  */
-async function prepareDatabase(url: string): Promise<{ applied: string[] }> {
+async function prepareDatabase(url: string, directory?: string): Promise<{ applied: string[] }> {
   const connect = connector({ DATABASE_URL: url, DATABASE_CA_FILE: process.env.DATABASE_CA_FILE }, 'local');
   const client = await connect().catch((error: unknown) => {
-    throw databaseError(error, url);
+    throw directory === undefined ? databaseError(error, url) : embeddedError(error, directory);
   });
   try {
     await checkVersion(client);
     const { applied } = await migrate(client, { directory: MIGRATIONS });
     return { applied };
   } catch (error) {
-    throw databaseError(error, url);
+    throw directory === undefined ? databaseError(error, url) : embeddedError(error, directory);
   } finally {
     await client.end().catch(() => {});
   }

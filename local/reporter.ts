@@ -9,7 +9,7 @@ export interface Reporter {
   /** A function wrote a line. */
   functionLine(fn: LocalFunction, line: string): void;
   /** A scheduled invocation ended; only what went wrong is worth a line. */
-  ended(target: Target<Schedule>, ending: Ending): void;
+  ended(target: Target<Schedule>, ending: Ending, about: { last: boolean }): void;
   /** The gateway answered; `why` is set when it had to do so itself. */
   answered(request: IncomingMessage, status: number, durationMs: number, why?: string): void;
 }
@@ -36,8 +36,8 @@ export function reporter(write: (line: string) => void, { verbose = false } = {}
       else if (name === 'job.completed') completed(readable.text, fn.name);
       else if (level !== 'debug' && name !== REQUEST && !isIdle(readable)) line(readable.text, fn.name);
     },
-    ended: ({ fn }, ending) => {
-      const text = endingText(fn, ending);
+    ended: ({ fn }, ending, { last }) => {
+      const text = endingText(fn, ending, last);
       if (text) line(text, fn.name);
     },
     answered: ({ method, url }, status, durationMs, why) => {
@@ -65,9 +65,9 @@ function folded(word: string, line: (text: string, from: string) => void): (text
   };
 }
 
-function endingText(fn: LocalFunction, ending: Ending): string | undefined {
+function endingText(fn: LocalFunction, ending: Ending, last: boolean): string | undefined {
   if (ending.kind === 'threw') return `threw ${ending.error.stack ?? `${ending.error.name}: ${ending.error.message}`}`;
   if (ending.kind === 'timed out') return `killed at its timeout of ${fn.timeoutSeconds} s`;
-  if (ending.kind === 'died') return `ended by ${ending.how}; the next tick starts another`;
+  if (ending.kind === 'died') return `ended by ${ending.how}${last ? '' : '; the next tick starts another'}`;
   return undefined;
 }

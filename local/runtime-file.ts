@@ -23,8 +23,17 @@ const NAME = 'runtime.json';
 export async function readRuntimeFile(directory: string): Promise<RuntimeInfo | undefined> {
   const text = await readFile(join(directory, NAME), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
-  const { data } = RuntimeFile.safeParse(JSON.parse(text));
+  const data = parse(text);
   return data && (await startOf(data.pid)) === data.start ? data : undefined;
+}
+
+/** Undefined for what no runtime wrote: a disk that was full, an editor. */
+function parse(text: string): RuntimeInfo | undefined {
+  try {
+    return RuntimeFile.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The file while its runtime is up: one change after the other, each replacing it whole, so a reader never sees half of it. */

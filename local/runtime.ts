@@ -109,11 +109,9 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
 }
 
 function unwritable(cause: unknown): never {
-  throw new StartError(
-    'not_writable',
-    `The folder for data cannot be made (${(cause as Error).message}): make its parent writable.`,
-    { cause },
-  );
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const remedy = code === 'EEXIST' ? 'move that file away' : 'make its parent writable';
+  throw new StartError('not_writable', `The folder for data cannot be made (${message}): ${remedy}.`, { cause });
 }
 
 /** Runs both at once; when one fails the other is told to give up, and its end is awaited before the error goes on. */

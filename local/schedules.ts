@@ -12,7 +12,8 @@ export interface ScheduleOptions {
   /** Seconds between ticks, in place of the schedule's own period. */
   readonly tickSeconds?: number | undefined;
   readonly start: (fn: LocalFunction, event: unknown) => { ended: Promise<Ending> };
-  readonly onEnd: (target: Target<Schedule>, ending: Ending) => void;
+  /** `last`: no tick comes any more. */
+  readonly onEnd: (target: Target<Schedule>, ending: Ending, about: { last: boolean }) => void;
 }
 
 /**
@@ -32,6 +33,7 @@ function runSchedule(
   { tickSeconds = target.everySeconds, start, onEnd }: ScheduleOptions,
 ): RunningSchedules {
   const periodMs = Math.max(target.everySeconds, tickSeconds) * 1000;
+  let stopped = false;
   let previous = { startedAt: Number.NEGATIVE_INFINITY, running: false };
   // `slack`: a timer is never exact, and the tick that ends a period must not be lost to a millisecond.
   const tick = (slackMs: number) => {
@@ -40,10 +42,16 @@ function runSchedule(
     previous = invocation;
     void start(target.fn, target.event).ended.then((ending) => {
       invocation.running = false;
-      onEnd(target, ending);
+      onEnd(target, ending, { last: stopped });
     });
   };
   tick(0);
   const timer = setInterval(tick, tickSeconds * 1000, (tickSeconds * 1000) / 2);
-  return { tick: () => tick(0), stop: () => clearInterval(timer) };
+  return {
+    tick: () => tick(0),
+    stop: () => {
+      stopped = true;
+      clearInterval(timer);
+    },
+  };
 }

@@ -3,18 +3,18 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import * as z from 'zod';
 import { StartError } from './start-error.ts';
+import { reasonOf } from './synth-failure.ts';
 
 const CdkJson = z.looseObject({ app: z.string().min(1), context: z.record(z.string(), z.unknown()).default({}) });
 
 /**
  * Runs the CDK app that `cdk.json` in `projectDirectory` names, as the CDK CLI would, into `outDirectory` (emptied first),
  * with the asset paths written into the template. No credentials, no Docker.
- * @throws StartError `synth_failed` with the last lines that the app wrote
+ * @throws StartError `synth_failed` with what the app said, or `not_writable`
  */
 export async function synthesize(projectDirectory: string, outDirectory: string, signal?: AbortSignal): Promise<void> {
   const { app, context } = await readCdkJson(projectDirectory);
-  await rm(outDirectory, { recursive: true, force: true });
-  await mkdir(outDirectory, { recursive: true });
+  await emptied(outDirectory);
   const { code, output } = await run(
     app,
     projectDirectory,
@@ -34,7 +34,20 @@ export async function synthesize(projectDirectory: string, outDirectory: string,
   if (code !== 0) {
     throw new StartError(
       'synth_failed',
-      `The CDK app "${app}" failed (${code}); run npm run synth to see why:\n${tail(output)}`,
+      `The CDK app "${app}" failed (${code}): ${reasonOf(output, projectDirectory)}`,
+    );
+  }
+}
+
+async function emptied(directory: string): Promise<void> {
+  try {
+    await rm(directory, { recursive: true, force: true });
+    await mkdir(directory, { recursive: true });
+  } catch (cause) {
+    throw new StartError(
+      'not_writable',
+      `The folder ${directory} cannot be made anew (${(cause as Error).message}): make it writable, or remove it.`,
+      { cause },
     );
   }
 }
@@ -79,8 +92,4 @@ function run(command: string, cwd: string, env: Record<string, string>, signal?:
       resolve({ code: code ?? killedBy ?? 'no exit code', output });
     });
   });
-}
-
-function tail(output: string): string {
-  return output.trimEnd().split('\n').slice(-15).join('\n');
 }

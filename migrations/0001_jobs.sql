@@ -77,6 +77,7 @@ CREATE INDEX live_jobs_lease ON millrace.live_jobs (locked_until) WHERE status =
 -- Oldest due age by kind and due kinds that nobody claims: one probe a kind.
 CREATE INDEX live_jobs_due ON millrace.live_jobs (kind, run_at) WHERE status = 'pending';
 CREATE INDEX live_jobs_list ON millrace.live_jobs (kind, status, id);
+CREATE INDEX live_jobs_subject ON millrace.live_jobs (subject, id) WHERE subject IS NOT NULL;
 
 -- Written once at enqueue and never moved: moving a row would move its TOASTed payload (8 KB: WAL × 2, measured).
 CREATE TABLE millrace.payloads (
@@ -111,6 +112,7 @@ CREATE TABLE millrace.finished_jobs (
 ) PARTITION BY RANGE (id);
 CREATE INDEX finished_jobs_list ON millrace.finished_jobs (kind, status, id);
 CREATE INDEX finished_jobs_status ON millrace.finished_jobs (status, id);
+CREATE INDEX finished_jobs_subject ON millrace.finished_jobs (subject, id) WHERE subject IS NOT NULL;
 
 -- Own table, own copy of the payload, own (longer) retention: neither keeps the other's days alive.
 CREATE TABLE millrace.dead_jobs (
@@ -139,6 +141,7 @@ CREATE TABLE millrace.dead_jobs (
 );
 CREATE INDEX dead_jobs_list ON millrace.dead_jobs (kind, id);
 CREATE INDEX dead_jobs_finished ON millrace.dead_jobs (finished_at);
+CREATE INDEX dead_jobs_subject ON millrace.dead_jobs (subject, id) WHERE subject IS NOT NULL;
 
 -- How far claims have seen, per queue and set of kinds: what keeps a claim flat under a pinned vacuum horizon.
 CREATE TABLE millrace.claim_marks (

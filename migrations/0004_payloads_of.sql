@@ -4,9 +4,10 @@
 -- Locks: creates a function; nothing that exists is locked.
 
 -- One row for each id; payload is NULL if there is none. Its plan is kept by the session, so it must not be one that was
--- made while a partition was empty: without enable_seqscan it always goes by the primary key.
+-- made while a partition was empty: without enable_seqscan it always goes by the primary key. VOLATILE, so that it sees
+-- what is committed now: a payload that upkeep moved since the calling statement began would be NULL, and lost by a bury.
 CREATE FUNCTION millrace.payloads_of(ids uuid[]) RETURNS TABLE (id uuid, payload jsonb)
-LANGUAGE plpgsql STABLE SET enable_seqscan = off
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -7,7 +7,11 @@ const MISSING = ['3F000', '42P01', '42883', '42703'];
 
 /** The answer to what a database threw; undefined if it was not the database, or is a mistake of ours. */
 export function databaseProblem(error: unknown): ProblemError | undefined {
-  if (error instanceof DatabaseUnavailableError) return unavailable('It does not answer; try again shortly.', error);
+  if (error instanceof DatabaseUnavailableError) {
+    if (error.cause === undefined) return unavailable('Too many wait for its connection; try again shortly.', error);
+    // A server that hangs carries out what it has got once it goes on, whether anybody still waits or not.
+    return unavailable('It does not answer, and may still do what was asked for; try again shortly.', error);
+  }
   const state = sqlState(error);
   if (state === undefined) return undefined;
   if (MISSING.includes(state)) {

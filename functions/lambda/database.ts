@@ -6,7 +6,7 @@ import { faultOf, sqlState } from '../queue/postgres-error.ts';
 import { connector } from './connect.ts';
 import { ConfigurationError, type DatabaseEnv } from './env.ts';
 
-/** The database could not be reached, or did not answer; `cause` says how. */
+/** The database could not be reached, or did not answer; `cause` says how. Without one the statement was never sent. */
 export class DatabaseUnavailableError extends MillraceError {
   readonly code = 'database_unavailable';
 }

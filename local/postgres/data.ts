@@ -104,7 +104,7 @@ async function readPassword(secret: string, directory: string): Promise<string> 
   throw new PostgresStartError(
     'damaged',
     `The password of the Postgres in ${directory} is missing (${basename(secret)}). ` +
-      'Restore that file, or move the folder away to begin with an empty one.',
+      'Restore that file, or move the folder away to begin with an empty one, or set DATABASE_URL to a Postgres of your own.',
   );
 }
 

@@ -84,5 +84,5 @@ const KNOWN: readonly (readonly [RegExp, (directory: string, said: string) => [P
 function lastLine(said: string): string {
   const lines = said.split('\n').filter((line) => line.trim() !== '');
   const telling = lines.findLast((line) => /FATAL|PANIC|error:|ERROR/.test(line)) ?? lines.at(-1) ?? '';
-  return telling.replace(/^.*?(FATAL|PANIC|ERROR|error):\s*/, '').trim();
+  return telling.replace(/^.*?(FATAL|PANIC|ERROR|error):\s*|^but /, '').trim();
 }

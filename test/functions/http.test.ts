@@ -108,7 +108,12 @@ describe('databaseProblem', () => {
   });
 
   test('knows errors without SQLSTATE only by their class: a mistake of ours is a 500', () => {
-    expect(databaseProblem(new DatabaseUnavailableError('x'))?.code).toBe('database-unavailable');
+    const silent = databaseProblem(new DatabaseUnavailableError('x', { cause: new Error('y') }));
+    expect(silent?.code).toBe('database-unavailable');
+    expect(silent?.message).toContain('may still do what was asked for');
+    const busy = databaseProblem(new DatabaseUnavailableError('x'));
+    expect(busy?.code).toBe('database-unavailable');
+    expect(busy?.message).toContain('Too many wait');
     expect(databaseProblem(new Error('x'))).toBeUndefined();
     expect(databaseProblem(null)).toBeUndefined();
   });

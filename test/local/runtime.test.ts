@@ -47,6 +47,19 @@ describe('npm start', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
+  test('when nobody reads its output any more it stops, and leaves nothing', async ({ databaseUrl }) => {
+    const directory = await projectOf();
+    const { child, ready, exited } = startIn(directory, { DATABASE_URL: databaseUrl });
+    const url = await ready;
+    const pid = await worker(directory);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    await fetch(url);
+    expect(await exited).toBe(0);
+    expect(isRunning(pid)).toBe(false);
+    expect(await readdir(join(directory, '.millrace'))).toEqual(['cdk.out']);
+  });
+
   test('Ctrl-C while it starts ends it, with nothing left', async ({ databaseUrl }) => {
     const directory = await projectOf();
     await writeFile(join(directory, 'cdk.json'), '{"app":"echo $$ > pid; sleep 60"}');

@@ -328,7 +328,7 @@ describe('others at work', () => {
     expect(rows).toEqual([{ jobs: ids.length, payloads: ids.length }]);
   });
 
-  test('a statement that began before a day went still finds the payload that moved', async ({
+  test('a statement that began before a day went finds the payload that moved meanwhile', async ({
     own: { url, pool },
   }) => {
     await layPastDays(pool, 9);
@@ -339,12 +339,30 @@ describe('others at work', () => {
        FROM (SELECT $1::uuid AS id, pg_sleep(0.7) OFFSET 0) slow, millrace.payloads_of(ARRAY[slow.id]) p`,
       [id],
     );
-    await expect
-      .poll(async () => (await pool.query(`SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'`)).rowCount)
-      .toBe(1);
+    await expect.poll(() => waiting(pool, 'PgSleep')).toBe(1);
     expect((await upkeep(pool, { keepDays: 7, aheadDays: 3 })).postponed).toBe(false);
     expect((await read).rows).toEqual([{ payload: { n: 1 } }]);
     await long.end();
+  });
+
+  test('a statement that waited while a day went finds the payload that moved', async ({ own: { url, pool } }) => {
+    await layPastDays(pool, 9);
+    const { id } = await pendingJob(pool, { createdSecondsAgo: 8.5 * DAY, payload: { n: 1 } });
+    await upkeep(pool, { keepDays: 9, aheadDays: 3 });
+    const other = await openClient(url);
+    await other.query('BEGIN');
+    for (const table of ['finished_jobs', 'payloads']) {
+      for (let day = 0; day < 2; day++)
+        await other.query(`SELECT millrace.maintain_partitions('7 days', '3 days', $1)`, [table]);
+    }
+    const reads = ['millrace.payloads_of(ARRAY[$1::uuid])', '(SELECT payload FROM millrace.jobs WHERE id = $1)'].map(
+      (from) => pool.query(`SELECT payload FROM ${from} p`, [id]),
+    );
+    await expect.poll(() => waiting(pool, 'relation')).toBe(2);
+    await other.query('COMMIT');
+    await other.end();
+    for (const { rows } of await Promise.all(reads)) expect(rows).toEqual([{ payload: { n: 1 } }]);
+    expect(await homeOf(pool, 'payloads', id)).toBe('oldest');
   });
 
   test('it needs no more rights than to call the function, and nobody has that by default', async ({
@@ -397,4 +415,12 @@ async function liveJobs(db: Db, secondsAgo: number, n: number): Promise<void> {
      FROM generate_series(1, $2)`,
     [secondsAgo, n],
   );
+}
+
+async function waiting(db: Db, event: string): Promise<number> {
+  const { rowCount } = await db.query(
+    'SELECT FROM pg_stat_activity WHERE wait_event = $1 AND datname = current_database()',
+    [event],
+  );
+  return rowCount ?? 0;
 }

@@ -1,0 +1,34 @@
+import { pathToFileURL } from 'node:url';
+
+/** Places named at most: what called what, from the throw outwards. */
+const PLACES = 4;
+/** Of esbuild: `functions/jobs/processors.ts:3:9: ERROR: Could not resolve "x"`. */
+const BUNDLING = /^\S.*: ERROR: /;
+/** Of Node, which ends with the stack: `SyntaxError [ERR_X]: …`, `«Code» …`. */
+const THROWN = /^(?:Uncaught )?(?:\w*(?:Error|Exception)\b[^:]*: |«\w+» )/;
+
+/**
+ * Why a CDK app failed, for somebody who has just changed a file of it: the error and the places in the project, without
+ * the stack through Node and node_modules. What is not understood comes back as its last lines.
+ */
+export function reasonOf(output: string, projectDirectory: string): string {
+  const lines = output.trimEnd().split('\n');
+  const bundling = lines.filter((line) => BUNDLING.test(line));
+  if (bundling.length > 0) return `${bundling.slice(0, PLACES).join('; ')}. Correct that and start again.`;
+  const thrown = lines.find((line) => THROWN.test(line));
+  if (thrown === undefined) return `run npm run synth to see why:\n${lines.slice(-15).join('\n')}`;
+  const places = placesIn(lines, projectDirectory);
+  const where = places.length > 0 ? ` (${places.join(' < ')})` : '';
+  return `${thrown.replace(/[.:]$/, '')}${where}. Correct that and start again; npm run synth shows all that it said.`;
+}
+
+function placesIn(lines: string[], projectDirectory: string): string[] {
+  const project = `${pathToFileURL(projectDirectory).href}/`;
+  const found = lines.flatMap((line) => {
+    const place = /file:\/\/\S+:\d+/.exec(line)?.[0].replace(/\)$/, '') ?? '';
+    return place.startsWith(project) && !place.includes('/node_modules/') ? [place.slice(project.length)] : [];
+  });
+  // Node shows the line of the throw above the error, and again with its column as the first of the stack.
+  const once = found.filter((place, at) => !found.some((other, before) => before !== at && other.startsWith(`${place}:`)));
+  return [...new Set(once)].slice(0, PLACES);
+}
