@@ -13,6 +13,8 @@ const USAGE = 'npm run demo [-- --chaos [--kills 5] [--seed 7]]';
 
 const abort = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => abort.abort());
+// Who reads the output may go: `npm run demo | head`.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => abort.abort());
 
 try {
   process.exitCode = await demo();

@@ -58,5 +58,8 @@ function sentence({ code = '', message }: NodeJS.ErrnoException, url: string): s
     '42501': `"${user}" may not create the schema millrace in "${database}" (${message}): grant it CREATE on the database.`,
     '53300': `The Postgres at ${server} has no connection left (${message}): close some, or raise max_connections.`,
   };
-  return known[code] ?? `The database at ${server} cannot be used (${message || code}): correct DATABASE_URL, or unset it to use the embedded Postgres.`;
+  return (
+    known[code] ??
+    `The database at ${server} cannot be used (${message || code}): correct DATABASE_URL, or unset it to use the embedded Postgres.`
+  );
 }

@@ -29,6 +29,8 @@ function placesIn(lines: string[], projectDirectory: string): string[] {
     return place.startsWith(project) && !place.includes('/node_modules/') ? [place.slice(project.length)] : [];
   });
   // Node shows the line of the throw above the error, and again with its column as the first of the stack.
-  const once = found.filter((place, at) => !found.some((other, before) => before !== at && other.startsWith(`${place}:`)));
+  const once = found.filter(
+    (place, at) => !found.some((other, before) => before !== at && other.startsWith(`${place}:`)),
+  );
   return [...new Set(once)].slice(0, PLACES);
 }

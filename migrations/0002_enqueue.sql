@@ -2,7 +2,8 @@
 -- Locks: creates a function; nothing that exists is locked.
 
 -- Returns the job's id. Given an `id` that is taken, it changes nothing and returns that id: a resend is harmless.
--- Raises check_violation (23514) for a kind, queue, priority, max_attempts, subject or run_at outside its bounds.
+-- A payload of NULL is JSON's null. Raises check_violation (23514) for a kind, queue, priority, max_attempts, subject or
+-- run_at outside its bounds.
 CREATE FUNCTION millrace.enqueue(
   kind text,
   payload jsonb,
@@ -19,15 +20,21 @@ AS $$
 DECLARE
   new_id uuid := coalesce(enqueue.id, millrace.uuidv7());
 BEGIN
-  -- payloads keeps every id until retention, so this conflict alone tells a resend, also of a job long finished.
+  -- payloads keeps the id of every job but the dead, so this conflict tells a resend, also of a job long finished.
   INSERT INTO millrace.payloads (id, payload) VALUES (new_id, coalesce(enqueue.payload, 'null'))
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
     RETURN new_id;
   END IF;
+  -- A dead job outlives its payload. Two jobs of one id could be neither redriven nor buried, and would stop the reaper.
+  IF enqueue.id IS NOT NULL AND EXISTS (SELECT FROM millrace.dead_jobs d WHERE d.id = enqueue.id) THEN
+    DELETE FROM millrace.payloads p WHERE p.id = enqueue.id;
+    RETURN new_id;
+  END IF;
   INSERT INTO millrace.live_jobs (id, kind, queue, priority, max_attempts, subject, payload_bytes, run_at)
-  VALUES (new_id, enqueue.kind, enqueue.queue, enqueue.priority, enqueue.max_attempts, enqueue.subject,
-          pg_column_size(enqueue.payload), greatest(enqueue.run_at, clock_timestamp()));
+  VALUES (new_id, enqueue.kind, enqueue.queue, least(greatest(enqueue.priority, -99), 99), enqueue.max_attempts,
+          enqueue.subject, pg_column_size(coalesce(enqueue.payload, 'null')),
+          greatest(enqueue.run_at, clock_timestamp()));
   INSERT INTO millrace.counter_deltas (kind, event, n) VALUES (enqueue.kind, 'enqueued', 1);
   RETURN new_id;
 END

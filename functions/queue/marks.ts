@@ -22,12 +22,13 @@ export interface Position {
 /** Half a minute: a row that no mark leads to (its transaction was open for longer than the grace) waits that long at most. */
 export const RESCAN_SECONDS = 30;
 
+// A rescan that lies ahead was made before the database's clock was set back: its marks hide what has come in since.
 const TAKE = `
 INSERT INTO millrace.claim_marks AS m (queue, kinds_hash, kinds, marks, rescanned_at)
 VALUES ($1, $2, $3, array_fill('-infinity'::timestamptz, '{11}'), now())
 ON CONFLICT (queue, kinds_hash) DO UPDATE
 SET marks = excluded.marks, rescanned_at = excluded.rescanned_at
-WHERE m.rescanned_at <= now() - make_interval(secs => $4)
+WHERE m.rescanned_at <= now() - make_interval(secs => $4) OR m.rescanned_at > now() + make_interval(secs => $4)
 RETURNING to_char(m.rescanned_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS rescanned_at`;
 
 const READ = `

@@ -31,7 +31,7 @@ export class QueueCursor {
   async claim(db: Db, { token, limit, kinds }: { token: string; limit: number; kinds: Kinds }): Promise<Claimed> {
     const { queue } = this;
     const narrow = kinds.size < this.#kinds.size;
-    const position = narrow ? (this.#narrowed ?? (await this.#opened(db))) : await this.#lookedBack(db);
+    const position = narrow ? await this.#narrowedPosition(db) : await this.#lookedBack(db);
     const aged = this.#agedShare(limit);
     const claimed = await claim(db, { token, queue, limit, aged, kinds, position, maxBytes: CLAIM_MAX_BYTES });
     this.empty = claimed.jobs.length === 0;
@@ -53,6 +53,12 @@ export class QueueCursor {
     this.#rescanDue = false;
     this.#publishDue = true;
     return this.#position;
+  }
+
+  /** It looks back as the wider one does, but has nothing to publish: others look for themselves until one of them has. */
+  async #narrowedPosition(db: Db): Promise<Position> {
+    const position = this.#narrowed ?? (await this.#opened(db));
+    return this.#rescanDue ? rescan(db, this.queue, this.#kinds, position) : position;
   }
 
   /** To be called after each claim, when its jobs are safe, and at the run's end with `now`. */

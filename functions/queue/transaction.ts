@@ -117,9 +117,10 @@ export class JobTransaction {
     return {
       query: async <Row extends QueryResultRow>(text: string, values?: unknown[]) => {
         if (this.state !== 'open') throw new Error('the transaction is over: await every query within its function');
-        if (CONTROL.test(text)) {
+        const control = controlIn(text);
+        if (control !== undefined) {
           throw new Error(
-            `ctx.transaction begins and ends its transaction itself, so not "${text.trim().slice(0, 40)}"; savepoints are fine`,
+            `ctx.transaction begins and ends its transaction itself, so not "${control}"; savepoints are fine`,
           );
         }
         return session.query<Row>(text, values, Infinity);
@@ -128,8 +129,18 @@ export class JobTransaction {
   }
 }
 
+/** Literals, quoted names, dollar quotes and comments: what they hold is no statement. */
+const OPAQUE = /'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$.*?\$\1\$|--[^\n]*|\/\*.*?\*\//gs;
+
+/** At the beginning of a statement; what is left of a comment within a comment may stand before it. */
 const CONTROL =
-  /^\s*(begin|start\s+transaction|commit|end|abort|prepare\s+transaction|rollback(?!\s+(work\s+|transaction\s+)?to\b))\b/i;
+  /(?:^|;)[\s*/]*\b((?:begin|start\s+transaction|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:(?:work|transaction)\s+)?to\b))\b[^;]*)/i;
+
+/** The statement, of one or several, that would begin or end a transaction. Clients also take `{ text }` for a query. */
+function controlIn(query: string | { readonly text?: unknown }): string | undefined {
+  const text = typeof query === 'string' ? query : String(query?.text ?? '');
+  return CONTROL.exec(text.replace(OPAQUE, ' '))?.[1]?.trim().slice(0, 40);
+}
 
 /** Nothing hangs on a BEGIN, so it is repeated until it gets through or the attempt is stopped. */
 async function begin(lane: Lane, signal: AbortSignal): Promise<Session> {

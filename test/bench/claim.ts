@@ -1,8 +1,8 @@
 /**
  * What a claim costs the database: `node test/bench/claim.ts [--quick]`, on DATABASE_URL (a database of its own there) or
- * a Postgres of its own. Times are those of EXPLAIN (ANALYZE, TIMING OFF): `execution` is the statement's own, `planning`
- * comes on top, since nothing is prepared; neither has the commit in it. `roundTrip` is what the client sees, commit and
- * loopback included. Goal: p50 of the execution of a claim of one job below 1 ms.
+ * a Postgres of its own. Times are those of EXPLAIN (ANALYZE, TIMING OFF): `execution` is the statement's own, with what
+ * millrace.claim does, `planning` comes on top; neither has the commit in it. `roundTrip` is what the client sees, commit
+ * and loopback included. Goal: p50 of planning and execution of a claim of one job below 1 ms.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -61,10 +61,9 @@ async function bench(client: pg.Client): Promise<void> {
   for (const [what, { execution, planning, roundTrip }] of Object.entries(results)) {
     console.log(`${what}: execution ${text(execution)}, planning ${text(planning)}, round trip ${text(roundTrip)}`);
   }
-  const { p50 } = results['claim of 1'].execution;
-  console.log(
-    `claim of 1: p50 of the execution is ${p50} ms (goal: below ${GOAL_MS} ms${p50 < GOAL_MS ? '' : ', MISSED'})`,
-  );
+  const { execution, planning } = results['claim of 1'];
+  const p50 = Number((execution.p50 + planning.p50).toFixed(3));
+  console.log(`claim of 1: database time p50 ${p50} ms (goal: below ${GOAL_MS} ms${p50 < GOAL_MS ? '' : ', MISSED'})`);
 }
 
 /** Two kinds, three priorities, payloads of about 300 bytes. */

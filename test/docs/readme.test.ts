@@ -31,6 +31,9 @@ describe('the README', () => {
     await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
     const url = await startIn(directory, { DATABASE_URL: own.url }).ready;
 
+    const find = `${block('sh', 3).split('\n')[0]}; echo "$DATABASE_URL"`;
+    expect((await run('bash', ['-c', find], { cwd: directory })).stdout.trim()).toBe(own.url);
+
     const { id } = JSON.parse(await shell(block('sh', 1), url));
     await expect
       .poll(async () => JSON.parse(await shell(block('sh', 2), url, { ID: id })), { timeout: 10_000 })

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
@@ -48,4 +48,10 @@ test('without DATABASE_URL it brings its own Postgres, whose data outlives a Ctr
   const fourth = startIn(directory);
   expect(await fourth.exited).toBe(1);
   expect(fourth.errors()).toContain('was written by Postgres 14');
+
+  await writeFile(join(directory, '.millrace', 'postgres', 'data', 'PG_VERSION'), '18\n');
+  await rm(join(directory, '.millrace', 'postgres', 'data', 'base'), { recursive: true });
+  const fifth = startIn(directory);
+  expect(await fifth.exited).toBe(1);
+  expect(fifth.errors()).toMatch(/^The embedded Postgres in .* cannot be used \(.*\): restore that folder.*\n$/);
 }, 60_000);

@@ -163,6 +163,12 @@ describe('one sentence and exit code 1', () => {
     );
   });
 
+  test('when something else has the name of the folder for data', async ({ databaseUrl }) => {
+    const directory = await projectOf();
+    await writeFile(join(directory, '.millrace'), '');
+    expect(await refusal(directory, { DATABASE_URL: databaseUrl })).toContain('move that file away');
+  });
+
   test('when there is no CDK app here', async ({ databaseUrl }) => {
     const directory = await projectOf();
     await writeFile(join(directory, 'cdk.json'), '{}');
@@ -177,5 +183,5 @@ test('a CDK app that fails says why', async ({ databaseUrl }) => {
   await writeFile(join(directory, 'cdk.json'), '{"app":"echo the reason >&2; exit 3"}');
   const { exited, errors } = startIn(directory, { DATABASE_URL: databaseUrl });
   expect(await exited).toBe(1);
-  expect(errors()).toMatch(/failed \(3\).*\nthe reason\n$/s);
+  expect(errors()).toMatch(/failed \(3\): run npm run synth to see why:\nthe reason\n$/);
 });

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Ending } from '../../local/function.ts';
+import { reporter } from '../../local/reporter.ts';
 import { runSchedules } from '../../local/schedules.ts';
 import { functionOf } from './bundle.ts';
 
@@ -55,4 +56,20 @@ test('nothing starts after a stop', async () => {
   schedules.stop();
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(started).toHaveLength(1);
+});
+
+test('what ends after the stop is said to be the last: nobody is promised another', async () => {
+  const target = { name: 'Work', everySeconds: 60, event: { slot: 0 }, fn: await functionOf('') };
+  const lines: string[] = [];
+  const { ended } = reporter((line) => lines.push(line));
+  const ends: ((ending: Ending) => void)[] = [];
+  const start = () => ({ ended: new Promise<Ending>((resolve) => ends.push(resolve)) });
+  const schedules = runSchedules([target], { start, onEnd: ended });
+  schedules.tick();
+  ends[0]?.({ kind: 'died', how: 'exit code 3' });
+  await expect.poll(() => lines.at(-1)).toMatch(/ended by exit code 3; the next tick starts another$/);
+  schedules.tick();
+  schedules.stop();
+  ends[1]?.({ kind: 'died', how: 'signal SIGKILL' });
+  await expect.poll(() => lines.at(-1)).toMatch(/ended by signal SIGKILL$/);
 });

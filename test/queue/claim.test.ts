@@ -185,14 +185,16 @@ describe('bytes', () => {
   });
 });
 
-test('rows that change while a claim is under way are judged as they are now', async ({ db, databaseUrl }) => {
+test('rows that change while a claim is under way are judged as they are now', async ({ own }) => {
+  const { pool: db, url: databaseUrl } = own;
+  await pauseClaims(db);
   const jobs: { id: string }[] = [];
   for (let n = 0; n < 40; n++) jobs.push(await pendingJob(db, { payload: n, priority: (n % 11) - 5 }));
   const [cancelled, taken, changed] = [jobs.slice(0, 10), jobs.slice(10, 20), jobs.slice(20, 30)];
   await withSessions(databaseUrl, async (other, claimer) => {
     await other.query('SELECT pg_advisory_lock(1)');
     // It has its snapshot, but not looked at the rows yet.
-    const claiming = claimSome(pausing(claimer), {
+    const claiming = claimSome(claimer, {
       limit: 100,
       aged: 10,
       position: await openPosition(db, 'default', KINDS),
@@ -215,15 +217,15 @@ test('rows that change while a claim is under way are judged as they are now', a
   });
 });
 
-/** Makes a claim wait for an advisory lock after it has taken its snapshot. */
-function pausing(db: Db): Db {
+/** Makes claims of that database wait for an advisory lock after they have taken their snapshot. */
+async function pauseClaims(db: Db): Promise<void> {
   const place = 'FROM lane l\n';
-  return {
-    query: (text, values) => {
-      expect(text).toContain(place);
-      return db.query(text.replace(place, `${place}CROSS JOIN (SELECT pg_advisory_xact_lock(1)) pause\n`), values);
-    },
-  };
+  const { rows } = await db.query<{ text: string }>(
+    `SELECT pg_get_functiondef(oid) AS text FROM pg_proc WHERE proname = 'claim'`,
+  );
+  const text = rows[0]?.text as string;
+  expect(text).toContain(place);
+  await db.query(text.replace(place, `${place}CROSS JOIN (SELECT pg_advisory_xact_lock(1)) pause\n`));
 }
 
 test('eight claimers at once never share a job, and leave none', async ({ db, databaseUrl }) => {

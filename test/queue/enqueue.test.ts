@@ -6,7 +6,8 @@ import { defineJob } from '../../functions/queue/contract.ts';
 import { enqueue, insertJob, UnknownKindError } from '../../functions/queue/enqueue.ts';
 import { UnstorableError } from '../../functions/queue/errors.ts';
 import { PayloadError } from '../../functions/queue/payload.ts';
-import { counterOf, liveRowOf, processingJob, rowOf, statusOf } from '../support/factories.ts';
+import { redrive } from '../../functions/queue/redrive.ts';
+import { counterOf, deadJob, liveRowOf, processingJob, rowOf, statusOf } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { inTurn, waitsForLock, withSessions } from './sessions.ts';
 
@@ -79,6 +80,18 @@ describe('insertJob', () => {
     expect(await counterOf(db, 'test.kind', 'enqueued')).toBe(3);
   });
 
+  test('the id of a dead job is taken for as long as it is kept, also when its payload has gone with its day', async ({
+    db,
+  }) => {
+    const dead = await deadJob(db, { payload: { n: 1 } });
+    await db.query('DELETE FROM millrace.payloads WHERE id = $1', [dead.id]);
+    expect(await insertJob(db, { ...job, id: dead.id, payload: 'other' })).toBe(dead.id);
+    expect(await statusOf(db, dead.id)).toBe('dead');
+    expect(await redrive(db, dead.id)).toBe('redriven');
+    expect(await rowOf(db, dead.id)).toMatchObject({ status: 'pending', payload: { n: 1 } });
+    expect(await counterOf(db, 'test.kind', 'enqueued')).toBe(1);
+  });
+
   test('the same id twice at once makes one job', async ({ db, databaseUrl }) => {
     const id = randomUUID();
     const send = (session: Parameters<typeof insertJob>[0]) => insertJob(session, { ...job, id });
@@ -120,6 +133,26 @@ describe('insertJob', () => {
       `SELECT millrace.enqueue('invoice.send', '{"id": 7}'::jsonb, run_at => now() + interval '1 hour') AS id`,
     );
     expect(await rowOf(db, rows[0]?.id as string)).toMatchObject({ kind: 'invoice.send', payload: { id: 7 } });
+  });
+
+  test('NULL for a payload is the null of JSON', async ({ db }) => {
+    const { rows } = await db.query<{ id: string }>(`SELECT millrace.enqueue('test.kind', NULL) AS id`);
+    expect(await rowOf(db, rows[0]?.id as string)).toMatchObject({ status: 'pending', payload: null });
+  });
+});
+
+test.for([
+  ['priority', '6'],
+  ['priority', '-40000'],
+  ['priority', '2147483647'],
+  ['max_attempts', '0'],
+  ['max_attempts', '2147483647'],
+  ['run_at', `'infinity'`],
+  ['subject', `''`],
+  ['queue', `'a b'`],
+])('a %s of %s is refused by the table, with one SQLSTATE for all', async ([field, value], { db }) => {
+  await expect(db.query(`SELECT millrace.enqueue('test.kind', '{}', ${field} => ${value})`)).rejects.toMatchObject({
+    code: '23514',
   });
 });
 

@@ -204,6 +204,36 @@ describe('positions', () => {
   });
 });
 
+describe('the clock of the database is set back by an hour', () => {
+  test('a run that begins then looks back: what came in since lies behind all marks', async ({ db }) => {
+    const { position } = await claimSome(db);
+    const ahead = await anHourAhead(db, position);
+    await publish(db, 'default', KINDS, ahead);
+    const { id } = await pendingJob(db, { dueInSeconds: -60 });
+    expect(await claimedIds(db, { limit: 1 })).toEqual([id]);
+  });
+
+  test('a run that goes on finds what comes in at the next claim, and then rescans', async ({ db }) => {
+    const { position } = await claimSome(db);
+    const ahead = await anHourAhead(db, position);
+    const [old, young] = [await pendingJob(db, { dueInSeconds: -60 }), await pendingJob(db)];
+    const claimed = await claimSome(db, { position: ahead });
+    expect(claimed).toMatchObject({ jobs: [{ id: young.id }], rescanDue: true });
+    const lookedBack = await rescan(db, 'default', KINDS, claimed.position);
+    expect(await claimSome(db, { position: lookedBack })).toMatchObject({ jobs: [{ id: old.id }], rescanDue: false });
+  });
+
+  /** As if the position, and what is published of it, were from before. */
+  async function anHourAhead(db: Queryable, position: Position): Promise<Position> {
+    const { rescannedAt } = await ageRescan(db, position, -3_600);
+    return {
+      ...position,
+      rescannedAt,
+      marks: await Promise.all(position.marks.map((mark) => minus(db, mark, -3_600))),
+    };
+  }
+});
+
 async function minus(db: Queryable, mark: string | null, seconds: number): Promise<string> {
   const { rows } = await db.query<{ mark: string }>(
     `SELECT to_char(($1::timestamptz - make_interval(secs => $2)) AT TIME ZONE 'UTC',

@@ -159,6 +159,11 @@ test('it begins and ends by itself: doing so inside is refused, savepoints are n
     'START  TRANSACTION',
     "prepare transaction 'x'",
     'ROLLBACK WORK',
+    '-- done\nCOMMIT',
+    '/* all /* of it */ */ rollback',
+    ';;COMMIT AND CHAIN',
+    "SELECT ';'; COMMIT",
+    { text: 'COMMIT' } as unknown as string,
   ];
   await runOn(
     databaseUrl,
@@ -168,7 +173,8 @@ test('it begins and ends by itself: doing so inside is refused, savepoints are n
           await expect(tx.query(statement)).rejects.toThrow('ends its transaction itself');
         await tx.query('SAVEPOINT here');
         await tx.query(EFFECT, [ctx.job.id]);
-        await tx.query('ROLLBACK TO SAVEPOINT here');
+        await tx.query('-- back\nROLLBACK TO SAVEPOINT here');
+        await tx.query(`DO $do$ BEGIN PERFORM 1; END $do$; SELECT '; COMMIT', 1 AS "; END" -- ; COMMIT`);
         await tx.query(EFFECT, [randomUUID()]);
         await tx.query('ROLLBACK WORK TO here');
         await tx.query(EFFECT, [ctx.job.id]);
