@@ -47,7 +47,7 @@ export type QueueEvent =
   /** One claim statement, also the empty ones. */
   | { readonly name: 'claim.made'; readonly claimed: number; readonly wanted: number; readonly durationMs: number }
   /** The database did not answer; the statement is repeated or its rows are released. */
-  | { readonly name: 'database.failed'; readonly during: string; readonly code: string; readonly message: string }
+  | { readonly name: 'database.failed'; readonly during: string; readonly code: string; readonly reason: string }
   | { readonly name: 'run.drained'; readonly released: number };
 
 export type Emit = (event: QueueEvent) => void;

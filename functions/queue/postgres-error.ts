@@ -47,7 +47,7 @@ export function sqlState(error: unknown): string | undefined {
 
 /** As the engine tells of it: SQLSTATE, else the error code of Node or of Millrace, else its class. */
 export function failureEvent(during: string, error: unknown): QueueEvent & { name: 'database.failed' } {
-  if (!(error instanceof Error)) return { name: 'database.failed', during, code: 'unknown', message: String(error) };
+  if (!(error instanceof Error)) return { name: 'database.failed', during, code: 'unknown', reason: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  return { name: 'database.failed', during, code, message: error.message };
+  return { name: 'database.failed', during, code, reason: error.message };
 }

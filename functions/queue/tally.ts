@@ -58,7 +58,7 @@ export class Tally {
   settled({ ended: { job, settlement, durationMs }, verdict }: Settled): void {
     if (verdict === 'refused') {
       const message = `job ${job.id} could not be settled: the database refuses what is to be kept of it`;
-      this.#emit({ name: 'database.failed', during: 'settle', code: 'refused', message });
+      this.#emit({ name: 'database.failed', during: 'settle', code: 'refused', reason: message });
       return;
     }
     this.#counts[verdict]++;

@@ -35,7 +35,7 @@ test('events carry the code a person can look up', () => {
   expect(failureEvent('claim', postgres('53300'))).toMatchObject({ during: 'claim', code: '53300' });
   expect(failureEvent('claim', node('ECONNREFUSED'))).toMatchObject({ code: 'ECONNREFUSED' });
   expect(failureEvent('claim', new Error('Query read timeout'))).toMatchObject({ code: 'Error' });
-  expect(failureEvent('claim', null)).toMatchObject({ code: 'unknown', message: 'null' });
+  expect(failureEvent('claim', null)).toMatchObject({ code: 'unknown', reason: 'null' });
   expect(sqlState(node('EPIPE'))).toBeUndefined();
 });
 
