@@ -1,4 +1,5 @@
 /** `npm start`: the whole of Millrace on this machine. */
+import { whenOrphaned } from '../local/orphan.ts';
 import { reporter } from '../local/reporter.ts';
 import { type Runtime, startRuntime } from '../local/runtime.ts';
 import { readSettings } from '../local/settings.ts';
@@ -9,6 +10,7 @@ let runtime: Runtime | undefined;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
 // Who reads the output may go (`npm start | head`, a closed terminal): that is a stop, not a crash.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', gone);
+whenOrphaned(process.env, gone);
 // `kill -USR2 <pid>`: ticks now instead of within the minute.
 process.on('SIGUSR2', () => runtime?.tick());
 // Started by the demo: when that dies, so does this.

@@ -69,7 +69,12 @@ export class UnstorableError extends MillraceError {
   }
 }
 
+/** Seconds that a job can be put off. */
+export function isDelay(seconds: unknown): seconds is number {
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_AHEAD_SECONDS;
+}
+
 function wholeDelay(name: string, seconds: number): number {
-  if (typeof seconds === 'number' && seconds >= 0 && seconds <= MAX_AHEAD_SECONDS) return seconds;
+  if (isDelay(seconds)) return seconds;
   throw new RangeError(`${name} takes seconds from 0 to ${MAX_AHEAD_SECONDS} (ten years), not ${String(seconds)}`);
 }

@@ -4,6 +4,7 @@ import {
   ClaimLostError,
   DeadlineError,
   DrainError,
+  isDelay,
   PermanentError,
   RetryAfter,
   Snooze,
@@ -38,8 +39,9 @@ export function judge(ending: Ending, at: Circumstances): Outcome {
   if (at.stopReason instanceof ClaimLostError) return { kind: 'lost' };
   if (ending.kind === 'returned') return succeeded(ending.value, at);
   const thrown = ending.kind === 'threw' ? ending.thrown : undefined;
-  if (isA(Snooze, thrown)) return { kind: 'snoozed', seconds: thrown.seconds };
-  if (isA(RetryAfter, thrown)) return { ...failed(thrown, at), retryAfterSeconds: thrown.seconds };
+  const seconds = delayOf(thrown);
+  if (isA(Snooze, thrown) && seconds !== undefined) return { kind: 'snoozed', seconds };
+  if (isA(RetryAfter, thrown) && seconds !== undefined) return { ...failed(thrown, at), retryAfterSeconds: seconds };
   if (isA(PermanentError, thrown) || isA(UnstorableError, thrown)) return { ...failed(thrown, at), permanent: true };
   if (at.stopReason instanceof CancelledError || at.stopReason instanceof DrainError) return { kind: 'stopped' };
   if (at.stopReason instanceof DeadlineError) return failed(late(at.stopReason, ending), at);
@@ -65,6 +67,16 @@ function late(reason: DeadlineError, ending: Ending): DeadlineError {
   if (ending.kind === 'threw' && ending.thrown !== reason)
     return new DeadlineError(reason.message, { cause: ending.thrown });
   return reason;
+}
+
+/** undefined also for what the constructors would not have let through: the job's code may have changed it since. */
+function delayOf(thrown: unknown): number | undefined {
+  try {
+    const { seconds } = thrown as { seconds?: unknown };
+    return isDelay(seconds) ? seconds : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** `instanceof` that a hostile Proxy cannot make throw. */
