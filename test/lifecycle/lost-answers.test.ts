@@ -15,7 +15,7 @@ const doing = (processor: (payload: Record<string, unknown>, ctx: Context) => un
   processors: { [kind]: processor },
 });
 
-const CLAIM = "SET status = 'processing'";
+const CLAIM = 'millrace.claim';
 const COMPLETE = 'INSERT INTO millrace.finished_jobs';
 const RETRY = "SET status = 'pending'";
 

@@ -122,7 +122,8 @@ async function verbs(db: Db, position: Position, batch: number): Promise<[name: 
     ['retry', 60, (on) => retry(on, retried)],
     ['bury', 35, (on) => bury(on, buried)],
     ['release', 60, (on) => release(on, released)],
-    ['releaseTokens', 70, (on) => releaseTokens(on, [token])],
+    // It also walks what the verbs before it left dead in the newest part of the lease index: 24 to 66 in one run.
+    ['releaseTokens', 130, (on) => releaseTokens(on, [token])],
     ['reap', 60, (on) => reap(on, { limit: batch })],
     ['cancel', 5, (on) => cancel(on, pending.id)],
     ['redrive', 5, (on) => redrive(on, dead.id)],
