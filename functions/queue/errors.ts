@@ -53,7 +53,7 @@ export class DrainError extends MillraceError {
   readonly code = 'drain';
 }
 
-/** `ctx.transaction` was called a second time; it is the completion, so it can run only once. */
+/** `ctx.transaction` was called a second time, or after the attempt; it is the completion, so it can run only once. */
 export class TransactionUsedError extends MillraceError {
   readonly code = 'transaction_used';
 }

@@ -64,9 +64,12 @@ export class Supply {
   async claimSuspect(db: Db, queue: string, kinds: Kinds, take: Take): Promise<void> {
     const token = randomUUID();
     const suspect = await this.#sent(token, claimSuspect(db, { token, queue, kinds }));
+    const cursor = this.#cursors.find((one) => one.queue === queue);
     // There may be more of them, so what the last claim found says nothing any more.
-    for (const cursor of this.#cursors) if (cursor.queue === queue) cursor.empty = false;
-    if (suspect) take(suspect);
+    if (cursor) cursor.empty = false;
+    if (!suspect) return;
+    if (cursor) cursor.restUntil = 0;
+    take(suspect);
   }
 
   /** Gives back the rows of claims whose answer was lost, attempt included. To be called before each claim. */

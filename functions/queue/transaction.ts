@@ -25,6 +25,7 @@ export class JobTransaction {
   readonly #patience: AbortSignal;
   #over: Promise<unknown> = Promise.resolve();
   #giveUp: ((reason: Error) => void) | undefined;
+  #closed = false;
 
   constructor(claim: Claim, lanes: Lanes, patience: AbortSignal) {
     this.#claim = claim;
@@ -33,21 +34,26 @@ export class JobTransaction {
   }
 
   run<Result>(fn: (tx: Db) => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    if (this.state !== 'unused') {
-      return handled(
-        Promise.reject(
-          new TransactionUsedError('ctx.transaction is the completion of the job: call it once an attempt'),
-        ),
-      );
-    }
+    const why = this.#whyNot();
+    if (why !== undefined) return handled(Promise.reject(new TransactionUsedError(why)));
     this.state = 'open';
     const run = this.#run(fn, signal);
     this.#over = run;
     return handled(run);
   }
 
-  /** Waits for one that still runs, and rejects with its error; resolves at once if there is none or it has ended. */
+  #whyNot(): string | undefined {
+    if (this.state !== 'unused') return 'ctx.transaction is the completion of the job: call it once an attempt';
+    // The job may be completed by now, so this one's writes would come behind it, and be lost if the process died.
+    return this.#closed ? 'the attempt is over: call and await ctx.transaction within the processor' : undefined;
+  }
+
+  /**
+   * To be called when the processor has ended: from then on none begins. Waits for one that still runs, and rejects with
+   * its error; resolves at once if there is none or it has ended.
+   */
   async ended(): Promise<void> {
+    this.#closed = true;
     if (this.state === 'open' || this.state === 'committing') await this.#over;
   }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { defineJob } from '../../functions/queue/contract.ts';
+import { RetryAfter } from '../../functions/queue/errors.ts';
 import { type MadeJob, pendingJob, rowOf, statusOf } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { runOn } from './ground.ts';
@@ -17,6 +18,7 @@ const BAD: [string, () => unknown, string, RegExp][] = [
   ['a text thrown', () => fail('boom'), 'pending', /threw 'boom'/],
   ['a Proxy thrown that throws on every access', () => fail(hostile()), 'pending', /cannot be read/],
   ['an Error thrown whose getters throw', () => fail(trapped()), 'pending', /no message/],
+  ['a RetryAfter thrown that no driver can write', () => fail(unwritable()), 'pending', /retry after 1 s/],
   ['a NUL in its result', () => 'a\0b', 'dead', /NUL/],
   ['half a surrogate pair in its result', () => ({ text: '\udc00' }), 'dead', /surrogate/],
   ['a cycle as its result', cycle, 'dead', /cycle/],
@@ -93,6 +95,13 @@ function trapped(): Error {
     },
   };
   return Object.defineProperties(new Error('x'), { message: trap, stack: trap, name: trap, cause: trap, code: trap });
+}
+
+function unwritable(): Error {
+  const toPostgres = () => {
+    throw new Error('trap');
+  };
+  return Object.assign(new RetryAfter(1), { seconds: { toPostgres } });
 }
 
 function cycle(): unknown {

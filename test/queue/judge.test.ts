@@ -21,6 +21,10 @@ const returned: Ending = { kind: 'returned', value: { ok: true } };
 const abandoned: Ending = { kind: 'abandoned' };
 const threw = (thrown: unknown): Ending => ({ kind: 'threw', thrown });
 const boom = threw(new Error('boom'));
+const changed = (error: Error, seconds: PropertyDescriptor) => Object.defineProperty(error, 'seconds', seconds);
+const fail = () => {
+  throw new Error('trap');
+};
 
 const deadline = { stopReason: new DeadlineError('ran longer than its 5 s') };
 const cancelled = { stopReason: new CancelledError('cancel') };
@@ -42,6 +46,9 @@ test.each([
   ],
   ['RetryAfter', threw(new RetryAfter(9)), {}, { kind: 'failed', permanent: false, retryAfterSeconds: 9 }],
   ['Snooze', threw(new Snooze(60)), {}, { kind: 'snoozed', seconds: 60 }],
+  ['Snooze whose seconds were changed', threw(changed(new Snooze(1), { value: Infinity })), {}, { kind: 'failed' }],
+  ['RetryAfter likewise', threw(changed(new RetryAfter(1), { value: {} })), {}, { kind: 'failed', permanent: false }],
+  ['Snooze whose seconds throw', threw(changed(new Snooze(1), { get: fail })), {}, { kind: 'failed' }],
   [
     'PermanentError in a drain is of its own will',
     threw(new PermanentError('no')),

@@ -31,6 +31,28 @@ describe('what becomes of a job', () => {
     expect(await counterOf(db, kind, 'completed')).toBe(10);
   });
 
+  test('suspect: one after the other, with no rest between them and nothing beside them', async ({
+    db,
+    databaseUrl,
+  }) => {
+    for (let n = 0; n < 20; n++) await pendingJob(db, { reaps: n % 10 === 0 ? 0 : 2, payload: { alone: n % 10 > 0 } });
+    let running = 0;
+    const beside: number[] = [];
+    const summary = await runOn(
+      databaseUrl,
+      doing(async ({ alone }) => {
+        running++;
+        await sleep(1);
+        if (alone) beside.push(running - 1);
+        running--;
+      }),
+    );
+    expect(summary).toMatchObject({ completed: 20, reason: 'emptied' });
+    expect(beside).toEqual(Array(18).fill(0));
+    // An empty queue rests for 100 ms; so would these, twice as long as they may take.
+    expect(summary.durationMs).toBeLessThan(18 * 50);
+  });
+
   test('failed: retried later by its backoff, with the error kept', async ({ db, databaseUrl }) => {
     const job = await pendingJob(db);
     const events = recorder();

@@ -126,6 +126,26 @@ test('one that the processor forgot to await decides all the same', async ({ db,
   expect(await effects(db)).toBe(1);
 });
 
+test('one that begins after the processor has ended is refused: the job is completed without it', async ({
+  db,
+  databaseUrl,
+}) => {
+  const job = await pendingJob(db);
+  const late = Promise.withResolvers<unknown>();
+  await runOn(databaseUrl, {
+    ...doing((_, ctx) => {
+      const begin = async () => {
+        await until(async () => (await statusOf(db, job.id)) === 'completed');
+        await ctx.transaction((tx) => tx.query(EFFECT, [ctx.job.id]));
+      };
+      late.resolve(begin().catch((error) => error));
+    }),
+    lingerSeconds: 1,
+  });
+  expect(await late.promise).toMatchObject({ name: 'TransactionUsedError' });
+  expect(await effects(db)).toBe(0);
+});
+
 test('what the processor throws after the commit changes nothing', async ({ db, databaseUrl }) => {
   const job = await pendingJob(db);
   await runOn(
@@ -221,7 +241,8 @@ test('given up, it is rolled back and its connection is free for others', async 
     }, 0.5),
     concurrency: 1,
     transactions: 1,
-    lingerSeconds: 4,
+    // Given up after 2.5 s and due again a second later at the earliest: not within this run.
+    lingerSeconds: 3.4,
   });
   expect(await running).toMatchObject({ claimed: 2, completed: 1, retried: 1 });
   expect(wentOn).toContain('the transaction is over');
