@@ -52,7 +52,9 @@ CREATE TABLE millrace.live_jobs (
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   started_at timestamptz,
   cancel_requested_at timestamptz,
-  payload_bytes int NOT NULL DEFAULT 0,
+  -- As text, which is what a claim carries: 32 µs for 12 KB, measured; jsonb's own size can be 20 times less. The bound
+  -- is that of a claim: a payload that could not arrive would be claimed and lost for ever.
+  payload_bytes int NOT NULL DEFAULT 0 CHECK (payload_bytes <= 4194304),
   subject text CHECK (char_length(subject) BETWEEN 1 AND 255),
   idempotency_key text,
   unique_key text,

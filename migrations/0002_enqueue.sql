@@ -3,7 +3,7 @@
 
 -- Returns the job's id. Given an `id` that is taken, it changes nothing and returns that id: a resend is harmless.
 -- A payload of NULL is JSON's null. Raises check_violation (23514) for a kind, queue, priority, max_attempts, subject or
--- run_at outside its bounds.
+-- run_at outside its bounds, and for a payload of more than 4 MiB as text.
 CREATE FUNCTION millrace.enqueue(
   kind text,
   payload jsonb,
@@ -33,7 +33,7 @@ BEGIN
   END IF;
   INSERT INTO millrace.live_jobs (id, kind, queue, priority, max_attempts, subject, payload_bytes, run_at)
   VALUES (new_id, enqueue.kind, enqueue.queue, least(greatest(enqueue.priority, -99), 99), enqueue.max_attempts,
-          enqueue.subject, pg_column_size(coalesce(enqueue.payload, 'null')),
+          enqueue.subject, octet_length(coalesce(enqueue.payload, 'null')::text),
           greatest(enqueue.run_at, clock_timestamp()));
   INSERT INTO millrace.counter_deltas (kind, event, n) VALUES (enqueue.kind, 'enqueued', 1);
   RETURN new_id;

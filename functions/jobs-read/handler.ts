@@ -40,8 +40,8 @@ async function one(event: HttpEvent, db: Database): Promise<HttpAnswer> {
 const ANSWER_MAX_BYTES = 6 * 1024 * 1024 - 8192;
 
 /**
- * The gateway would say a bare 500. A payload may come out far longer than it went in: SQL sets it no limit, and jsonb
- * writes 1e308 with all its zeros. What counts is the body as JSON text in the function's answer, with each quote escaped.
+ * The gateway would say a bare 500. SQL takes payloads of 4 MiB, and what counts is the body as JSON text in the function's
+ * answer, with each quote escaped.
  */
 function refuseTooLong(body: string): void {
   const bytes = Buffer.byteLength(JSON.stringify(body));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import type { Connect } from '../queue/lane.ts';
 import { sqlState } from '../queue/postgres-error.ts';
+import type { Connect } from '../queue/steady-connection.ts';
 import { ConfigurationError, type DatabaseEnv } from './env.ts';
 import { type Credentials, type ReadSecret, type Stage, secretReader } from './secret.ts';
 import { tlsFor } from './tls.ts';

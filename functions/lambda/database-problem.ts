@@ -17,6 +17,11 @@ export function databaseProblem(error: unknown): ProblemError | undefined {
   if (MISSING.includes(state)) {
     return new ProblemError('schema-outdated', 'The migrations have to run before anything works.', { cause: error });
   }
+  if (isTooLong(error)) {
+    const detail =
+      'The payload has more than 4 MiB as Postgres writes it: a number such as 1e308 with all its digits. Send less.';
+    return new ProblemError('too-large', detail, { cause: error });
+  }
   if (state.startsWith('28')) return unavailable('It refuses our credentials.', error);
   // A restore under way, or a setting that names another one.
   if (state === '3D000') return unavailable('The server is there, but has no database of the configured name.', error);
@@ -31,6 +36,11 @@ export function databaseProblem(error: unknown): ProblemError | undefined {
     case 'fatal':
       return undefined;
   }
+}
+
+/** The bound of migrations/0001 on a payload, which SQL and HTTP share. */
+function isTooLong(error: unknown): boolean {
+  return error instanceof Error && 'constraint' in error && error.constraint === 'live_jobs_payload_bytes_check';
 }
 
 function unavailable(detail: string, cause: unknown): ProblemError {

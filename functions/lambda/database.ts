@@ -1,8 +1,8 @@
 import type { QueryResult, QueryResultRow } from 'pg';
 import type { Db } from '../queue/db.ts';
 import { MillraceError } from '../queue/errors.ts';
-import { Lane } from '../queue/lane.ts';
 import { faultOf, sqlState } from '../queue/postgres-error.ts';
+import { SteadyConnection } from '../queue/steady-connection.ts';
 import { connector } from './connect.ts';
 import { ConfigurationError, type DatabaseEnv } from './env.ts';
 
@@ -21,23 +21,23 @@ const WAIT_MS = 5000;
  * minute (a frozen sandbox keeps dead sockets). Statements follow one another; each has 10 s.
  */
 export class Database implements Db {
-  readonly #newLane: () => Lane;
-  #lane: Lane;
+  readonly #open: () => SteadyConnection;
+  #connection: SteadyConnection;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(env: DatabaseEnv, name: string) {
     const connect = connector(env, name);
-    this.#newLane = () => new Lane(connect, () => QUERY_TIMEOUT_MS);
-    this.#lane = this.#newLane();
+    this.#open = () => new SteadyConnection(connect, () => QUERY_TIMEOUT_MS);
+    this.#connection = this.#open();
   }
 
   /** @throws DatabaseUnavailableError if there was no answer; what Postgres itself says comes as it is, with its SQLSTATE */
   query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<Row>> {
-    const lane = this.#lane;
+    const connection = this.#connection;
     const latest = performance.now() + WAIT_MS;
     const answer = this.#last.then(async () => {
       if (performance.now() > latest) throw new DatabaseUnavailableError('the connection was busy for too long');
-      return await lane.query<Row>(text, values).catch(unavailable);
+      return await connection.query<Row>(text, values).catch(unavailable);
     });
     this.#last = answer.catch(() => {});
     return answer;
@@ -45,13 +45,13 @@ export class Database implements Db {
 
   /** Leaves the connection to whatever still runs on it: the next statement opens another. */
   reset(): void {
-    void this.#lane.close();
-    this.#lane = this.#newLane();
+    void this.#connection.close();
+    this.#connection = this.#open();
     this.#last = Promise.resolve();
   }
 
   async end(): Promise<void> {
-    await this.#lane.close();
+    await this.#connection.close();
   }
 }
 

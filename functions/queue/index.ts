@@ -29,20 +29,11 @@ export { PayloadError } from './payload.ts';
 export { type Connect, type Connection, RunFailedError, type RunOptions, type RunSummary, run } from './run.ts';
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
 // the statement; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
-export { claim } from './claim.ts';
-export { claimSuspect } from './claim-suspect.ts';
-export { releaseTokens } from './release-tokens.ts';
-export { openPosition, publish, rescan } from './marks.ts';
 // Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts), with
 // transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost claim.
-export { watch } from './watch.ts';
-// Settle: judge.ts says what it came to, decide.ts what is written for it, batch.ts and settle.ts write it.
+// Settle: judge.ts says what it came to, decide.ts what is written for it, batch.ts and settle.ts write it, by
+// complete.ts, retry.ts, bury.ts and release.ts.
 export { backoff } from './backoff.ts';
-export { decide } from './decide.ts';
-export { complete } from './complete.ts';
-export { retry } from './retry.ts';
-export { bury } from './bury.ts';
-export { release } from './release.ts';
 
 // What happens to it from outside.
 export { reap } from './reap.ts';

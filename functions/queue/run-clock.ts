@@ -9,22 +9,22 @@ const LOOK_AGAIN_MS = 1_000;
 
 /** How much time a run has. Its own timers, so that neither a hanging statement nor a busy pool can make it late. */
 export class RunClock {
-  readonly #deadline: () => number;
+  readonly #hostRemainingMs: () => number;
   readonly #startedAt = performance.now();
   readonly #end = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #statementMs: number;
   #drainedBy = Infinity;
 
-  /** `deadline`: milliseconds that remain, as the host knows it. */
-  constructor(deadline: () => number, statementSeconds = STATEMENT_SECONDS) {
-    this.#deadline = deadline;
+  /** `remainingMs`: as the host knows it. */
+  constructor(remainingMs: () => number, statementSeconds = STATEMENT_SECONDS) {
+    this.#hostRemainingMs = remainingMs;
     this.#statementMs = statementSeconds * 1000;
     this.#whenRemaining(LAST_MS, () => this.#end.abort());
   }
 
   get remainingMs(): number {
-    return Math.min(this.#deadline(), this.#drainedBy - performance.now());
+    return Math.min(this.#hostRemainingMs(), this.#drainedBy - performance.now());
   }
 
   get elapsedMs(): number {

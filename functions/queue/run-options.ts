@@ -1,8 +1,8 @@
 import type { Log } from './context.ts';
 import { type Contract, type Contracts, DEFAULTS, NAME, type Processors } from './contract.ts';
 import type { Emit } from './events.ts';
-import type { Connect } from './lane.ts';
 import type { Processor } from './perform.ts';
+import type { Connect } from './steady-connection.ts';
 
 export interface RunOptions<C extends Contracts> {
   readonly contracts: C;
@@ -16,7 +16,7 @@ export interface RunOptions<C extends Contracts> {
   /** Connections for `ctx.transaction`, and so how many of them go on at once; 0 or more. */
   readonly transactions: number;
   /** Milliseconds that remain, Infinity for a run without end. Attempts that are not finished 5 s before go back. */
-  readonly deadline: () => number;
+  readonly remainingMs: () => number;
   /** Seconds since its start for which the run asks for jobs. 0: until nothing is due. What it holds then, it finishes. */
   readonly lingerSeconds: number;
   /** When it aborts, the run drains within 5 s: it claims nothing, and what does not finish goes back with its attempt. */

@@ -2,25 +2,25 @@ import { Attempts } from './attempts.ts';
 import { backoff } from './backoff.ts';
 import { Bell } from './bell.ts';
 import { Broker } from './broker.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import type { Contracts } from './contract.ts';
 import { MillraceError } from './errors.ts';
 import type { Emit } from './events.ts';
 import { kindsThatFit } from './fits.ts';
 import { InFlight } from './in-flight.ts';
-import { Lane } from './lane.ts';
-import { Lanes } from './lanes.ts';
 import { perform } from './perform.ts';
 import { reasonToStop } from './phase.ts';
 import { failureEvent } from './postgres-error.ts';
 import { RunClock } from './run-clock.ts';
 import { checkOptions, type Performable, performableKinds, type RunOptions, servedQueues } from './run-options.ts';
+import { SteadyConnection } from './steady-connection.ts';
 import { Supply } from './supply.ts';
 import { type RunSummary, Tally } from './tally.ts';
 import { JobTransaction } from './transaction.ts';
 import { Watcher } from './watcher.ts';
 
-export type { Connect, Connection } from './lane.ts';
 export type { RunOptions } from './run-options.ts';
+export type { Connect, Connection } from './steady-connection.ts';
 export type { RunSummary } from './tally.ts';
 
 /** The run ended because of the database, not of a job. `summary` is what it did until then, `cause` what the database said. */
@@ -42,12 +42,12 @@ export class RunFailedError extends MillraceError {
  */
 export async function run<C extends Contracts>(options: RunOptions<C>): Promise<RunSummary> {
   checkOptions(options);
-  const clock = new RunClock(options.deadline, options.statementSeconds);
-  const db = new Lane(options.connect, clock.statementMs);
-  const lanes = new Lanes(options.transactions, () => new Lane(options.connect, clock.statementMs));
+  const clock = new RunClock(options.remainingMs, options.statementSeconds);
+  const db = new SteadyConnection(options.connect, clock.statementMs);
+  const pool = new ConnectionPool(options.transactions, () => new SteadyConnection(options.connect, clock.statementMs));
   const emit = guarded(options);
   const tally = new Tally(emit);
-  const { attempts, broker, supply } = assembled(options, { clock, db, lanes, tally, emit });
+  const { attempts, broker, supply } = assembled(options, { clock, db, pool, tally, emit });
 
   const drain = (why: string) => attempts.drain(why);
   clock.onDrainMargin(() => drain('the run is near its deadline'));
@@ -67,12 +67,12 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
   } finally {
     options.signal?.removeEventListener('abort', drainNow);
     clock.stop();
-    await Promise.all([db.close(), lanes.close()]);
+    await Promise.all([db.close(), pool.close()]);
   }
 }
 
 /** What a run leaves behind is a help to the next, which does without if need be. Resolves whether the database took it. */
-async function leave(supply: Supply, db: Lane): Promise<boolean> {
+async function leave(supply: Supply, db: SteadyConnection): Promise<boolean> {
   return supply.leave(db).then(
     () => true,
     () => false,
@@ -81,13 +81,13 @@ async function leave(supply: Supply, db: Lane): Promise<boolean> {
 
 interface Parts {
   readonly clock: RunClock;
-  readonly db: Lane;
-  readonly lanes: Lanes;
+  readonly db: SteadyConnection;
+  readonly pool: ConnectionPool;
   readonly tally: Tally;
   readonly emit: Emit;
 }
 
-function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, lanes, tally, emit }: Parts) {
+function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, pool, tally, emit }: Parts) {
   const kinds = performableKinds(options);
   const kindOf = (kind: string) => kinds.get(kind) as Performable;
   const fitting = (remainingMs: number) => kindsThatFit(kinds, remainingMs, options.leaseMarginSeconds);
@@ -100,7 +100,7 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, lan
     bell,
     perform: (job, stopper) => {
       const { processor, ...contract } = kindOf(job.kind);
-      const transaction = new JobTransaction(job, lanes, clock.end);
+      const transaction = new JobTransaction(job, pool, clock.end);
       return perform(job, contract, processor, { stopper, transaction, log: options.log });
     },
     delaySeconds: (kind, count) => backoff(kindOf(kind).backoff, count),

@@ -3,13 +3,13 @@ import type { QueryResultRow } from 'pg';
 import { reconnectDelay } from './backoff.ts';
 import { commit } from './commit.ts';
 import { complete } from './complete.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 import type { Db } from './db.ts';
 import { ClaimLostError, TransactionUsedError } from './errors.ts';
 import type { Claim } from './job.ts';
-import type { Lane, Session } from './lane.ts';
-import type { Lanes } from './lanes.ts';
 import { faultOf } from './postgres-error.ts';
 import { keptResult } from './result.ts';
+import type { Session, SteadyConnection } from './steady-connection.ts';
 
 /** What is known of an attempt's transaction. `unknown`: the COMMIT was sent, and the database could not be asked since. */
 export type TransactionState = 'unused' | 'open' | 'committing' | 'committed' | 'rolled back' | 'lost' | 'unknown';
@@ -21,15 +21,15 @@ export type TransactionState = 'unused' | 'open' | 'committing' | 'committed' | 
 export class JobTransaction {
   state: TransactionState = 'unused';
   readonly #claim: Claim;
-  readonly #lanes: Lanes;
+  readonly #pool: ConnectionPool;
   readonly #patience: AbortSignal;
   #over: Promise<unknown> = Promise.resolve();
   #giveUp: ((reason: Error) => void) | undefined;
   #closed = false;
 
-  constructor(claim: Claim, lanes: Lanes, patience: AbortSignal) {
+  constructor(claim: Claim, pool: ConnectionPool, patience: AbortSignal) {
     this.#claim = claim;
-    this.#lanes = lanes;
+    this.#pool = pool;
     this.#patience = patience;
   }
 
@@ -72,17 +72,17 @@ export class JobTransaction {
       }),
     );
     try {
-      const lane = await this.#lanes.take(signal);
+      const connection = await this.#pool.take(signal);
       let ended = false;
-      const attempt = this.#on(lane, fn, signal).finally(() => {
+      const attempt = this.#on(connection, fn, signal).finally(() => {
         ended = true;
       });
       try {
         return await Promise.race([attempt, abandoned]);
       } finally {
-        // An abandoned `fn` may still come back to its lane, so nobody else gets that one.
-        if (ended) this.#lanes.give(lane);
-        else this.#lanes.replace(lane);
+        // An abandoned `fn` may still come back to its connection, so nobody else gets that one.
+        if (ended) this.#pool.give(connection);
+        else this.#pool.replace(connection);
       }
     } catch (error) {
       if (this.state === 'open') this.state = 'rolled back';
@@ -90,15 +90,19 @@ export class JobTransaction {
     }
   }
 
-  async #on<Result>(lane: Lane, fn: (tx: Db) => Promise<Result>, signal: AbortSignal): Promise<Result> {
-    const session = await begin(lane, signal);
+  async #on<Result>(
+    connection: SteadyConnection,
+    fn: (tx: Db) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const session = await begin(connection, signal);
     try {
       const result = await fn(this.#inside(session));
       const kept = keptResult(result);
       const accepted = await complete(session, [{ ...this.#claim, result: kept }]);
       if (accepted.length === 0) throw this.#lost();
       if (this.state !== 'open') throw new ClaimLostError('the attempt was given up');
-      await this.#commit(session, lane);
+      await this.#commit(session, connection);
       return result;
     } catch (error) {
       if (!session.broken()) await session.query('ROLLBACK').catch(() => {});
@@ -106,9 +110,9 @@ export class JobTransaction {
     }
   }
 
-  async #commit(session: Session, lane: Lane): Promise<void> {
+  async #commit(session: Session, connection: SteadyConnection): Promise<void> {
     this.state = 'committing';
-    const { fate, error } = await commit(session, lane, this.#claim, this.#patience);
+    const { fate, error } = await commit(session, connection, this.#claim, this.#patience);
     this.state = fate;
     if (fate !== 'committed') throw error;
   }
@@ -149,10 +153,10 @@ function controlIn(query: string | { readonly text?: unknown }): string | undefi
 }
 
 /** Nothing hangs on a BEGIN, so it is repeated until it gets through or the attempt is stopped. */
-async function begin(lane: Lane, signal: AbortSignal): Promise<Session> {
+async function begin(connection: SteadyConnection, signal: AbortSignal): Promise<Session> {
   for (let failures = 1; ; failures++) {
     try {
-      const session = await lane.session();
+      const session = await connection.session();
       await session.query('BEGIN');
       return session;
     } catch (error) {

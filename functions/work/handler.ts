@@ -41,7 +41,7 @@ export async function handler(event: unknown, context: Context): Promise<RunSumm
       connect: connect(),
       concurrency: env.WORKER_CONCURRENCY,
       transactions: env.WORKER_TRANSACTIONS,
-      deadline: () => context.getRemainingTimeInMillis(),
+      remainingMs: () => context.getRemainingTimeInMillis(),
       lingerSeconds: slot === 0 ? env.WORKER_LINGER_SECONDS : 0,
       signal: shutdown,
       emit: loggedEvents(log),

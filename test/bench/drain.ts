@@ -27,7 +27,7 @@ if (process.send) {
     connect: connectTo(databaseUrl),
     concurrency,
     lingerSeconds,
-    deadline: () => Infinity,
+    remainingMs: () => Infinity,
   });
   const drained: Drained = {
     completed,

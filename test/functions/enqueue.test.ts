@@ -1,5 +1,5 @@
 import { rowOf } from '../support/factories.ts';
-import { describe, expect, test } from './api.ts';
+import { describe, expect, expectProblem, test } from './api.ts';
 
 const GREETING = { kind: 'hello.greet', payload: { name: 'Ada' } };
 
@@ -98,6 +98,14 @@ describe('POST /jobs', () => {
     };
     expect((await call('POST', '/jobs', { body: sized(262_144) })).status).toBe(201);
     expect((await call('POST', '/jobs', { body: sized(262_145) })).status).toBe(413);
+  });
+
+  test('refuses a payload that Postgres would write as more than 4 MiB, and stores nothing', async ({ call, db }) => {
+    const payload = { name: 'Ada', zeros: Array(37_000).fill(1e308) };
+    const answer = await call('POST', '/jobs', { body: { kind: 'hello.greet', payload } });
+    expectProblem(answer, 413, 'too-large');
+    expect(answer.body.detail).toContain('4 MiB');
+    expect((await db.query('SELECT FROM millrace.payloads')).rowCount).toBe(0);
   });
 
   test('measures the payload in bytes as compact JSON: white space in the request does not count', async ({ call }) => {

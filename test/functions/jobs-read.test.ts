@@ -54,17 +54,14 @@ describe('GET /jobs/{id}', () => {
     call,
     db,
   }) => {
-    const payload = { name: 'Ada', zeros: Array(37_000).fill(1e308) };
-    const { body } = await call('POST', '/jobs', { body: { kind: 'hello.greet', payload } });
-    const answer = await call('GET', `/jobs/${body.id}?include=payload`);
-    expectProblem(answer, 413, 'too-large');
-    expect(answer.body.detail).toContain('leave out include');
-    expect((await call('GET', `/jobs/${body.id}`)).status).toBe(200);
     // Quotes count twice: the body is text inside the function's answer.
     const { rows } = await db.query(
-      `SELECT millrace.enqueue('any', to_jsonb(array_fill(''::text, '{1100000}'))) AS id`,
+      `SELECT millrace.enqueue('any', to_jsonb(array_fill(''::text, '{1048000}'))) AS id`,
     );
-    expectProblem(await call('GET', `/jobs/${rows[0].id}?include=payload`), 413, 'too-large');
+    const answer = await call('GET', `/jobs/${rows[0].id}?include=payload`);
+    expectProblem(answer, 413, 'too-large');
+    expect(answer.body.detail).toContain('leave out include');
+    expect((await call('GET', `/jobs/${rows[0].id}`)).status).toBe(200);
   });
 
   test('takes ids in capitals and of other versions', async ({ call, db }) => {

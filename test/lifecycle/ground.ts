@@ -29,7 +29,7 @@ export function runOn<C extends Contracts>(
     connect: connectTo(url),
     concurrency: 10,
     transactions: 2,
-    deadline: remaining(60_000),
+    remainingMs: remaining(60_000),
     lingerSeconds: 0,
     emit: () => {},
     log: silent,

@@ -70,7 +70,7 @@ describe('a lost answer is not a failure', () => {
     const summary = await runOn(proxy.url, {
       ...doing(() => 'done'),
       statementSeconds: 1,
-      deadline: remaining(10_500),
+      remainingMs: remaining(10_500),
     });
     await swallowed;
     expect(summary).toMatchObject({ claimed: 0, reason: 'deadline' });

@@ -67,7 +67,7 @@ test('the database crashes in the middle of a run and comes back: nothing is los
     },
     concurrency: 4,
     transactions: 4,
-    deadline: remaining(60_000),
+    remainingMs: remaining(60_000),
     lingerSeconds: 60,
     signal: shutdown.signal,
     emit: events.emit,

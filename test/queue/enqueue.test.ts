@@ -122,6 +122,8 @@ describe('insertJob', () => {
     ['an empty subject', { subject: '' }],
     ['a subject of 256 characters', { subject: 'x'.repeat(256) }],
     ['a time without end', { runAt: 'infinity' }],
+    ['a payload of more than 4 MiB', { payload: 'x'.repeat(4_194_303) }],
+    ['a payload that is short until Postgres writes it', { payload: Array(15_000).fill(1e308) }],
   ] as const)('the database refuses %s, and nothing is half-stored', async ([, over], { db }) => {
     await expect(insertJob(db, { ...job, ...over })).rejects.toMatchObject({ code: '23514' });
     const { rows } = await db.query('SELECT (SELECT count(*) FROM millrace.payloads)::int AS n');
@@ -133,6 +135,11 @@ describe('insertJob', () => {
       `SELECT millrace.enqueue('invoice.send', '{"id": 7}'::jsonb, run_at => now() + interval '1 hour') AS id`,
     );
     expect(await rowOf(db, rows[0]?.id as string)).toMatchObject({ kind: 'invoice.send', payload: { id: 7 } });
+  });
+
+  test('a payload of exactly 4 MiB is taken', async ({ db }) => {
+    const id = await insertJob(db, { ...job, payload: 'x'.repeat(4_194_302) });
+    expect(await rowOf(db, id)).toMatchObject({ status: 'pending' });
   });
 
   test('NULL for a payload is the null of JSON', async ({ db }) => {

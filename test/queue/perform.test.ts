@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
+import { ConnectionPool } from '../../functions/queue/connection-pool.ts';
 import type { Context, Log } from '../../functions/queue/context.ts';
 import { defineJob } from '../../functions/queue/contract.ts';
 import { CancelledError, DeadlineError } from '../../functions/queue/errors.ts';
 import type { ClaimedJob } from '../../functions/queue/job.ts';
-import { Lanes } from '../../functions/queue/lanes.ts';
 import { type Processor, perform } from '../../functions/queue/perform.ts';
 import { Stopper } from '../../functions/queue/stopper.ts';
 import { JobTransaction } from '../../functions/queue/transaction.ts';
@@ -40,7 +40,7 @@ function performed(
   const contract = defineJob({ payload: z.object({ n: z.number() }), timeoutSeconds });
   const transaction = new JobTransaction(
     job,
-    new Lanes(0, () => {
+    new ConnectionPool(0, () => {
       throw new Error('none');
     }),
     new AbortController().signal,

@@ -172,7 +172,7 @@ describe('how a run ends', () => {
     const summary = await runOn(databaseUrl, {
       contracts: { ...contracts, 'slow.kind': defineJob({ payload: z.unknown(), timeoutSeconds: 60 }) },
       processors: { [kind]: () => 1, 'slow.kind': () => 1 } as never,
-      deadline: remaining(20_000),
+      remainingMs: remaining(20_000),
     });
     expect(summary).toMatchObject({ claimed: 1 });
     expect(await statusOf(db, quick.id)).toBe('completed');
@@ -185,7 +185,7 @@ describe('how a run ends', () => {
       contracts: { ...contracts, 'slow.kind': defineJob({ payload: z.unknown(), timeoutSeconds: 30 }) },
       processors: { [kind]: () => 1, 'slow.kind': () => 1 } as never,
     };
-    await runOn(databaseUrl, { ...both, deadline: remaining(20_000) });
+    await runOn(databaseUrl, { ...both, remainingMs: remaining(20_000) });
     await runOn(databaseUrl, both);
     expect(await statusOf(db, slow.id)).toBe('completed');
   });
@@ -207,7 +207,7 @@ describe('how a run ends', () => {
           });
         });
       }),
-      deadline: () => deadline(),
+      remainingMs: () => deadline(),
       lingerSeconds: 60,
     });
     expect(reasons).toEqual(['DrainError', 'DrainError']);
@@ -275,7 +275,7 @@ describe('how a run ends', () => {
     const running = runOn('postgres://nobody@127.0.0.1:1/none', {
       ...doing(() => 1),
       lingerSeconds: 60,
-      deadline: remaining(12_000),
+      remainingMs: remaining(12_000),
       emit: events.emit,
     });
     await expect(running).rejects.toMatchObject({ code: 'run_failed', cause: { code: 'ECONNREFUSED' } });

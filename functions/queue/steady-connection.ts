@@ -11,7 +11,7 @@ export interface Connection extends Db {
 
 /**
  * Opens one connection: `async () => { const client = new Client(…); await client.connect(); return client; }`.
- * Leave out pg's own `query_timeout`: lanes watch the time themselves, and a job's transaction may take as long as the job.
+ * Leave out pg's own `query_timeout`: the run watches the time itself, and a job's transaction may take as long as the job.
  */
 export type Connect = () => Promise<Connection>;
 
@@ -25,7 +25,7 @@ export class ConnectionLostError extends MillraceError {
   readonly code = 'connection_lost';
 }
 
-/** One connection of a lane for as long as it lasts. */
+/** The connection behind it, for as long as that one lasts. */
 export interface Session extends Db {
   query<Row extends QueryResultRow>(text: string, values?: unknown[], timeoutMs?: number): Promise<QueryResult<Row>>;
   broken(): boolean;
@@ -41,7 +41,7 @@ const GOODBYE_MS = 200;
  * Every statement has a deadline, `timeoutMs()` as it starts; after it the connection is closed and the statement rejects
  * with DatabaseTimeoutError, its fate unknown.
  */
-export class Lane implements Db {
+export class SteadyConnection implements Db {
   readonly #connect: Connect;
   readonly #timeoutMs: () => number;
   #connection: Connection | undefined;

@@ -1,28 +1,28 @@
-import type { Lane } from './lane.ts';
+import type { SteadyConnection } from './steady-connection.ts';
 
 /** The connections of a run for its jobs' transactions. Who finds none free waits, first come first served. */
-export class Lanes {
-  readonly #make: () => Lane;
-  readonly #all: Set<Lane>;
-  readonly #free: Lane[];
-  readonly #waiting: ((lane: Lane) => void)[] = [];
+export class ConnectionPool {
+  readonly #make: () => SteadyConnection;
+  readonly #all: Set<SteadyConnection>;
+  readonly #free: SteadyConnection[];
+  readonly #waiting: ((connection: SteadyConnection) => void)[] = [];
 
-  constructor(size: number, make: () => Lane) {
+  constructor(size: number, make: () => SteadyConnection) {
     this.#make = make;
     this.#free = Array.from({ length: size }, make);
     this.#all = new Set(this.#free);
   }
 
   /** @throws the signal's reason if it aborts while waiting, which counts against the job's deadline */
-  async take(signal: AbortSignal): Promise<Lane> {
+  async take(signal: AbortSignal): Promise<SteadyConnection> {
     signal.throwIfAborted();
     if (this.#all.size === 0) throw new Error('this run has no connections for transactions: set `transactions`');
-    const lane = this.#free.pop();
-    if (lane) return lane;
+    const connection = this.#free.pop();
+    if (connection) return connection;
     return new Promise((resolve, reject) => {
-      const given = (lane: Lane) => {
+      const given = (connection: SteadyConnection) => {
         signal.removeEventListener('abort', gone);
-        resolve(lane);
+        resolve(connection);
       };
       const gone = () => {
         this.#waiting.splice(this.#waiting.indexOf(given), 1);
@@ -33,22 +33,22 @@ export class Lanes {
     });
   }
 
-  give(lane: Lane): void {
+  give(connection: SteadyConnection): void {
     const next = this.#waiting.shift();
-    if (next) next(lane);
-    else this.#free.push(lane);
+    if (next) next(connection);
+    else this.#free.push(connection);
   }
 
-  /** Closes the lane for good, whatever runs on it, and puts a fresh one in its place. */
-  replace(lane: Lane): void {
-    this.#all.delete(lane);
-    void lane.close();
+  /** Closes the connection for good, whatever runs on it, and puts a fresh one in its place. */
+  replace(connection: SteadyConnection): void {
+    this.#all.delete(connection);
+    void connection.close();
     const fresh = this.#make();
     this.#all.add(fresh);
     this.give(fresh);
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#all].map((lane) => lane.close()));
+    await Promise.all([...this.#all].map((connection) => connection.close()));
   }
 }
