@@ -6,6 +6,7 @@ import type { Construct } from 'constructs';
 import type { Bundles } from './bundles.ts';
 import { certificatePath } from './certificates.ts';
 import type { Network } from './network.ts';
+import { NODE_OPTIONS } from './node-options.ts';
 
 export interface HandlerFunctionProps {
   /** Where its code is, under `bundle`. */
@@ -45,7 +46,7 @@ export function handlerFunction(scope: Construct, id: string, props: HandlerFunc
     memorySize: props.memory.toMebibytes(),
     environment: {
       LOG_LEVEL: 'info',
-      NODE_OPTIONS: '--enable-source-maps',
+      NODE_OPTIONS,
       ...(props.database && databaseEnvironment(scope, props.database)),
       ...props.environment,
     },

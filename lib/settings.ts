@@ -1,5 +1,6 @@
 import { Duration, Size } from 'aws-cdk-lib';
 import type { JobQueueProps } from './job-queue.ts';
+import { WORK_NODE_OPTIONS } from './node-options.ts';
 
 /** Seconds for which a worker that finds nothing goes on looking: until the next one starts. */
 export const LINGER_SECONDS = 60;
@@ -16,6 +17,7 @@ export function settingsOf(props: JobQueueProps) {
       WORKER_CONCURRENCY: whole('workerConcurrency', props.workerConcurrency ?? 10, 1, 1000),
       WORKER_TRANSACTIONS: whole('workerTransactions', props.workerTransactions ?? 2, 0, 100),
       WORKER_LINGER_SECONDS: String(LINGER_SECONDS),
+      NODE_OPTIONS: WORK_NODE_OPTIONS,
     },
     reap: {
       RETENTION_DAYS: whole('retention (days)', retention.toDays(), 1, 3650),

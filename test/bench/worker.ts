@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { migrationsDirectory } from '../../functions/migrate/directory.ts';
 import { migrate } from '../../functions/migrate/runner.ts';
+import { WORK_NODE_OPTIONS } from '../../lib/node-options.ts';
 import { startPostgres } from '../../local/postgres.ts';
 import { createDatabase, openClient } from '../support/database.ts';
 import { type Drain, type Drained, KIND } from './drain.ts';
@@ -39,7 +40,8 @@ async function drain(concurrency: number, jobs: number, lingerSeconds = 0): Prom
   await database.pool.query(`SELECT millrace.enqueue($1, '{"n": 1}') FROM generate_series(1, $2::int)`, [KIND, jobs]);
   await database.pool.query('VACUUM (ANALYZE) millrace.live_jobs');
   const options: Drain = { databaseUrl: database.url, concurrency, lingerSeconds };
-  const child = fork(PROCESS, [JSON.stringify(options)]);
+  // As the stack starts a worker.
+  const child = fork(PROCESS, [JSON.stringify(options)], { execArgv: WORK_NODE_OPTIONS.split(' ') });
   const [drained] = (await once(child, 'message')) as [Drained];
   return drained;
 }

@@ -27,7 +27,8 @@ test('every handler is a function of the stack', () => {
 test.each(all)('%s runs on Node 24 and Graviton, and keeps its log for a month', (name) => {
   const fn = propertiesOf(template, queue.functions[name]);
   expect(fn).toMatchObject({ Runtime: 'nodejs24.x', Architectures: ['arm64'], Handler: 'index.handler' });
-  expect(fn.Environment.Variables).toMatchObject({ LOG_LEVEL: 'info', NODE_OPTIONS: '--enable-source-maps' });
+  const NODE_OPTIONS = `--enable-source-maps${name === 'work' ? ' --max-semi-space-size=2' : ''}`;
+  expect(fn.Environment.Variables).toMatchObject({ LOG_LEVEL: 'info', NODE_OPTIONS });
   const log = template.toJSON().Resources[fn.LoggingConfig.LogGroup.Ref];
   expect(log).toMatchObject({ Properties: { RetentionInDays: 30 }, DeletionPolicy: 'Delete' });
 });
