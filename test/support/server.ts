@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { startPostgres } from '../../local/postgres.ts';
 import { startOf } from '../../local/process-identity.ts';
 import { startContainer } from './container.ts';
@@ -30,8 +31,26 @@ const PREFIX = 'millrace-test-pg';
 
 /** DATABASE_URL, else a container where a Docker daemon answers, else the Postgres that comes with npm. */
 export async function provideServer(major = 18): Promise<TestServer> {
-  if (process.env.DATABASE_URL) return { url: process.env.DATABASE_URL, lasting: true, stop: async () => {} };
+  if (process.env.DATABASE_URL) return given(process.env.DATABASE_URL);
   return (await startContainer(major, SETTINGS)) ?? (await startEmbedded(major));
+}
+
+/** @throws Error if the server takes any password: what happens with a wrong one could not be tested */
+async function given(url: string): Promise<TestServer> {
+  const wrong = new URL(url);
+  wrong.password = `not-${wrong.password}`;
+  const client = new pg.Client({ connectionString: wrong.href });
+  const trusted = await client.connect().then(
+    () => true,
+    () => false,
+  );
+  if (trusted) {
+    await client.end();
+    throw new Error(
+      'The server of DATABASE_URL takes any password: let its pg_hba.conf say scram-sha-256 instead of trust, or run the tests without DATABASE_URL',
+    );
+  }
+  return { url, lasting: true, stop: async () => {} };
 }
 
 async function startEmbedded(major: number): Promise<TestServer> {
