@@ -122,8 +122,7 @@ async function verbs(db: Db, position: Position, batch: number): Promise<[name: 
     ['retry', 60, (on) => retry(on, retried)],
     ['bury', 35, (on) => bury(on, buried)],
     ['release', 60, (on) => release(on, released)],
-    // It also walks what the verbs before it left dead in the newest part of the lease index: 24 to 66 in one run.
-    ['releaseTokens', 130, (on) => releaseTokens(on, [token])],
+    ['releaseTokens', 70, (on) => releaseTokens(on, [token])],
     ['reap', 60, (on) => reap(on, { limit: batch })],
     ['cancel', 5, (on) => cancel(on, pending.id)],
     ['redrive', 5, (on) => redrive(on, dead.id)],
@@ -154,16 +153,26 @@ async function connected<T>(url: string, body: (client: pg.Client) => Promise<T>
   return body(client).finally(() => client.end());
 }
 
+// EXPLAIN sees a call there, not what the function does, so `partitions` below says nothing of the claim.
+test('the claim looks into no partition: payloads are read by a function of their own', async ({ db }) => {
+  const { rows } = await db.query<{ body: string }>(`SELECT prosrc AS body FROM pg_proc WHERE proname = 'claim'`);
+  expect(rows).toEqual([{ body: expect.stringContaining('millrace.payloads_of(') }]);
+  expect(rows[0]?.body).not.toMatch(/\b(payloads|finished_jobs|jobs)\b/);
+});
+
 describe('whatever lies around, each verb looks at few pages and reads no table', () => {
-  // In this order: statistics outlive a TRUNCATE.
-  test('without statistics, and with those of what is there', async ({ db, databaseUrl }) => {
+  // In this order: statistics outlive a TRUNCATE. Each on rows of its own: what a check leaves dead costs the next one.
+  test('without statistics', async ({ db, databaseUrl }) => {
     await stopAutovacuum(db);
     await loadAll(db);
-    await connected(databaseUrl, async (client) => {
-      await check(db, client);
-      await db.query('ANALYZE');
-      await check(db, client);
-    });
+    await connected(databaseUrl, (client) => check(db, client));
+  });
+
+  test('with statistics of what is there', async ({ db, databaseUrl }) => {
+    await stopAutovacuum(db);
+    await loadAll(db);
+    await db.query('ANALYZE');
+    await connected(databaseUrl, (client) => check(db, client));
   });
 
   test('with statistics of a time when all was different', async ({ db, databaseUrl }) => {
