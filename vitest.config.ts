@@ -1,8 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
 const ALL = ['test/**/*.test.ts'];
-/** What a Postgres version can break: statements, migrations, and the guarantees that rest on both. */
-const STORAGE = ['test/queue/**/*.test.ts', 'test/migrations/**/*.test.ts', 'test/lifecycle/**/*.test.ts'];
+/** What a Postgres version can break: statements, migrations, the guarantees that rest on both, and claims of its own. */
+const STORAGE = [
+  'test/queue/**/*.test.ts',
+  'test/migrations/**/*.test.ts',
+  'test/lifecycle/**/*.test.ts',
+  'test/testing/**/*.test.ts',
+];
 
 /** With DATABASE_URL there is one server, of whatever version it is: one project runs everything on it. */
 const projects = process.env.DATABASE_URL

@@ -26,7 +26,7 @@ try {
 async function demo(): Promise<number> {
   const { chaos, kills, seed } = readArguments();
   const deliveries = readDeliveries();
-  const env = { PORT: process.env.PORT || '0' };
+  const env = { PORT: process.env.PORT || '0', MILLRACE_AUTH: 'off' };
   const host = await findOrStart(resolve('.millrace'), env, abort.signal);
   try {
     const { url, databaseUrl } = await host.info();

@@ -17,16 +17,19 @@ process.on('SIGUSR2', () => runtime?.tick());
 process.once('disconnect', stop);
 
 try {
+  const settings = readSettings(process.env);
   runtime = await startRuntime({
-    ...readSettings(process.env),
+    ...settings,
     projectDirectory: process.cwd(),
     report: reporter(console.log, { verbose: process.env.LOG_LEVEL === 'debug' }),
     signal: abort.signal,
   });
   const { url } = runtime;
   console.log(`millrace ready ${url}`);
+  if (settings.auth) console.log('it wants tokens:  TOKEN=$(npm run -s token -- create --name me --role operator)');
+  const token = settings.auth ? '-H "authorization: Bearer $TOKEN" ' : '';
   console.log(
-    `try it:  curl ${url}/jobs -H 'content-type: application/json' -d '{"kind":"hello.greet","payload":{"name":"Ada"}}'`,
+    `try it:  curl ${url}/jobs ${token}-H 'content-type: application/json' -d '{"kind":"hello.greet","payload":{"name":"Ada"}}'`,
   );
   console.log('Ctrl-C drains and stops.');
   process.send?.('ready');

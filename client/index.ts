@@ -1,1 +1,13 @@
-export {};
+export { ApiError } from './api-error.ts';
+export { Client } from './client.ts';
+export type { Enqueued, EnqueuedJob, JobOptions, NewJob } from './enqueue.ts';
+export type { ErrorCode, ProblemCode, TransportCode } from './error-code.ts';
+export type { Flaw } from './failure.ts';
+export type { AttemptError, Job, JobView, JobWith, ListedJob, Part, Progress, Status } from './job.ts';
+export type { KindOf, Kinds, PayloadOf } from './kinds.ts';
+export type { Counts, Filters, Listing, ListOptions, Page } from './list.ts';
+export type { CallOptions, ClientOptions } from './options.ts';
+export type { Paused, Target } from './pause.ts';
+export type { Readiness } from './ready.ts';
+export type { RedriveFilter, Redriven, RedriveStep } from './redrive.ts';
+export type { Ended, WaitOptions } from './wait-for.ts';

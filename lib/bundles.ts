@@ -8,10 +8,10 @@ import { SDK, sdkFiles } from './sdk.ts';
 
 /** What lies in a bundle beside its code. */
 export interface Extras {
-  /** What a connection to the database takes: the SDK for its secret, and the certificates of its server. */
-  readonly database: boolean;
-  /** Path of a PEM file with these certificates. @default - those of RDS */
-  readonly databaseCa?: string | undefined;
+  /** The part of the AWS SDK that reads a secret. */
+  readonly sdk: boolean;
+  /** The certificates of the database's server: those of RDS, or those in the PEM file at this path. @default - none */
+  readonly certificates?: { readonly own?: string | undefined } | undefined;
   /** Folders to copy: their names in the bundle, and where they are now. @default - none */
   readonly folders?: Readonly<Record<string, string>> | undefined;
 }
@@ -55,7 +55,7 @@ export class Bundles {
     });
   }
 
-  #write(directory: string, name: string, { database, databaseCa, folders = {} }: Extras): void {
+  #write(directory: string, name: string, { sdk, certificates, folders = {} }: Extras): void {
     this.#built ??= build({
       entryPoints: Object.fromEntries(Object.entries(this.#entries).map(([own, path]) => [`${own}/index`, path])),
       alias: { ...this.#aliases },
@@ -64,10 +64,8 @@ export class Bundles {
       sourcesContent: false,
     });
     writeFiles(directory, below(`${name}/`, this.#built));
-    if (database) {
-      writeFiles(join(directory, 'node_modules', SDK), sdkFiles());
-      writeFiles(directory, certificateFiles(databaseCa));
-    }
+    if (sdk) writeFiles(join(directory, 'node_modules', SDK), sdkFiles());
+    if (certificates) writeFiles(directory, certificateFiles(certificates.own));
     for (const [folder, from] of Object.entries(folders)) cpSync(from, join(directory, folder), { recursive: true });
   }
 }

@@ -18,6 +18,8 @@ export interface HandlerFunctionProps {
   readonly environment?: Readonly<Record<string, string>>;
   /** @default - no database: not in its VPC, not allowed to read its secret */
   readonly database?: DatabaseAccess;
+  /** Secrets that it may read, by the variables that hold their ARNs. @default - none but that of the database */
+  readonly secrets?: Readonly<Record<string, secretsmanager.ISecret>>;
   /** Folders that go into the bundle, by the name they have there. @default - none */
   readonly folders?: Readonly<Record<string, string>>;
 }
@@ -32,14 +34,15 @@ export interface DatabaseAccess {
 
 /** One of our handlers as a Lambda function, with what all of them have in common. */
 export function handlerFunction(scope: Construct, id: string, props: HandlerFunctionProps): lambda.Function {
+  const secrets = { ...(props.database && { DATABASE_SECRET_ARN: props.database.secret }), ...props.secrets };
   const fn = new lambda.Function(scope, id, {
     description: props.description,
     runtime: lambda.Runtime.NODEJS_24_X,
     architecture: lambda.Architecture.ARM_64,
     handler: 'index.handler',
     code: props.bundles.code(props.bundle, {
-      database: props.database !== undefined,
-      databaseCa: props.database?.ca,
+      sdk: Object.keys(secrets).length > 0,
+      certificates: props.database && { own: props.database.ca },
       folders: props.folders,
     }),
     timeout: props.timeout,
@@ -47,7 +50,9 @@ export function handlerFunction(scope: Construct, id: string, props: HandlerFunc
     environment: {
       LOG_LEVEL: 'info',
       NODE_OPTIONS,
-      ...(props.database && databaseEnvironment(scope, props.database)),
+      ...Object.fromEntries(Object.entries(secrets).map(([name, { secretArn }]) => [name, secretArn])),
+      // Relative to the bundle.
+      ...(props.database && { DATABASE_CA_FILE: certificatePath(Stack.of(scope).region, props.database.ca) }),
       ...props.environment,
     },
     logGroup: new logs.LogGroup(scope, `${id}Logs`, {
@@ -56,16 +61,8 @@ export function handlerFunction(scope: Construct, id: string, props: HandlerFunc
     }),
     ...(props.database && placeOf(props.database)),
   });
-  props.database?.secret.grantRead(fn);
+  for (const secret of Object.values(secrets)) secret.grantRead(fn);
   return fn;
-}
-
-/** The certificates' path is relative to the bundle. */
-function databaseEnvironment(scope: Construct, { secret, ca }: DatabaseAccess): Record<string, string> {
-  return {
-    DATABASE_SECRET_ARN: secret.secretArn,
-    DATABASE_CA_FILE: certificatePath(Stack.of(scope).region, ca),
-  };
 }
 
 function placeOf({ network }: DatabaseAccess) {

@@ -12,5 +12,6 @@ export class JobQueueStack extends Stack {
     super(scope, id, props);
     this.queue = new JobQueue(this, 'Jobs', props);
     new CfnOutput(this, 'ApiUrl', { value: this.queue.apiUrl, description: 'Where jobs are enqueued and looked up' });
+    new CfnOutput(this, 'TokensSecretArn', { value: this.queue.tokens.secretArn, description: 'What opens the API' });
   }
 }

@@ -1,7 +1,7 @@
 import type { Duration, Size } from 'aws-cdk-lib';
 import type * as ec2 from 'aws-cdk-lib/aws-ec2';
-import type * as iam from 'aws-cdk-lib/aws-iam';
 import type * as rds from 'aws-cdk-lib/aws-rds';
+import type * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { Contracts } from '../functions/queue/contract.ts';
 import { Api } from './api.ts';
@@ -10,6 +10,7 @@ import { createFunctions, type JobQueueFunctions } from './functions.ts';
 import { migrateOnDeploy } from './migration.ts';
 import { Network } from './network.ts';
 import { eachMinute } from './schedules.ts';
+import { tokensSecret } from './tokens.ts';
 
 export interface JobQueueProps {
   /** The kinds of jobs: read at synth, for their timeouts. */
@@ -45,6 +46,11 @@ export interface JobQueueProps {
   readonly retention?: Duration;
   /** Whole days for which dead jobs are kept. @default Duration.days(30) */
   readonly deadRetention?: Duration;
+  /**
+   * Whole days for which idempotency keys are kept at least; they are kept as long as their job as well.
+   * @default Duration.days(1)
+   */
+  readonly idempotencyRetention?: Duration;
 }
 
 /** A job queue: an HTTPS API, workers that start each minute, a reaper, and the Postgres that holds the jobs. */
@@ -54,7 +60,11 @@ export class JobQueue extends Construct {
   readonly database: rds.DatabaseInstance;
   readonly vpc: ec2.IVpc;
   readonly functions: JobQueueFunctions;
-  private readonly api: Api;
+  /**
+   * The tokens that open the API: JSON as `npm run token` writes it, hashes only. It begins with none. Who may write it can
+   * give themselves every role.
+   */
+  readonly tokens: secretsmanager.ISecret;
 
   constructor(scope: Construct, id: string, props: JobQueueProps) {
     super(scope, id);
@@ -64,21 +74,20 @@ export class JobQueue extends Construct {
       subnets: network.databaseSubnets,
       clients: network.functionSecurityGroup,
     });
-    const functions = createFunctions(this, props, { network, secret: database.secret, ca: props.databaseCa });
+    const tokens = tokensSecret(this, 'Tokens');
+    const functions = createFunctions(this, props, {
+      database: { network, secret: database.secret, ca: props.databaseCa },
+      tokens,
+    });
     const { migrate, ...others } = functions;
     migrateOnDeploy(this, 'Migration', { migrate, after: [network, database], before: Object.values(others) });
     eachMinute(this, 'WorkSchedule', functions.work, { slot: 0 });
     eachMinute(this, 'ReapSchedule', functions.reap, {});
 
-    this.api = new Api(this, 'Api', functions);
-    this.apiUrl = this.api.http.apiEndpoint;
+    this.apiUrl = new Api(this, 'Api', functions).http.apiEndpoint;
     this.database = database.instance;
     this.vpc = network.vpc;
     this.functions = functions;
-  }
-
-  /** Lets a function, user or role enqueue jobs over HTTPS, by requests that it signs (SigV4). */
-  grantEnqueue(grantee: iam.IGrantable): void {
-    this.api.grantEnqueue(grantee);
+    this.tokens = tokens;
   }
 }

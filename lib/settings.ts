@@ -11,6 +11,7 @@ export const LINGER_SECONDS = 60;
  */
 export function settingsOf(props: JobQueueProps) {
   const { maxPayload = Size.kibibytes(256), retention = Duration.days(7), deadRetention = Duration.days(30) } = props;
+  const { idempotencyRetention = Duration.days(1) } = props;
   return {
     enqueue: { PAYLOAD_MAX_BYTES: whole('maxPayload (bytes)', maxPayload.toBytes(), 1, 4_194_304) },
     work: {
@@ -22,6 +23,7 @@ export function settingsOf(props: JobQueueProps) {
     reap: {
       RETENTION_DAYS: whole('retention (days)', retention.toDays(), 1, 3650),
       DEAD_RETENTION_DAYS: whole('deadRetention (days)', deadRetention.toDays(), 1, 3650),
+      IDEMPOTENCY_RETENTION_DAYS: whole('idempotencyRetention (days)', idempotencyRetention.toDays(), 1, 3650),
     },
   };
 }

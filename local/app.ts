@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { sandboxEnvironment } from './environment.ts';
+import { type Guard, guardOf } from './authorizer.ts';
+import { type LocalVariables, sandboxEnvironment } from './environment.ts';
 import type { LocalFunction } from './function.ts';
 import { type Route, routeOf } from './routes.ts';
 import { StartError } from './start-error.ts';
@@ -8,11 +9,13 @@ import { ofType, pointedTo, type Resource, readStacks, type Stack } from './temp
 
 /** What of a synthesized stack runs here: an HTTP API and schedules. */
 export interface LocalApp {
-  readonly routes: readonly Target<Route>[];
+  readonly routes: readonly Target<GuardedRoute>[];
   readonly schedules: readonly Target<Schedule>[];
   /** Sentences about what the template asks for and the local runtime does not do. */
   readonly notes: readonly string[];
 }
+/** A route, and who is asked before a request gets there. */
+export type GuardedRoute = Route & { readonly guard: Guard };
 export type Target<Trigger> = Trigger & { readonly fn: LocalFunction };
 
 export interface Schedule {
@@ -33,13 +36,13 @@ const FunctionProperties = z.looseObject({
  * Reads routes, schedules and their functions out of the synthesized templates, by resource type alone.
  * @throws StartError `template_unusable` when there is nothing to run
  */
-export async function readApp(assembly: string, databaseUrl: string): Promise<LocalApp> {
+export async function readApp(assembly: string, own: LocalVariables): Promise<LocalApp> {
   const stacks = await readStacks(assembly);
   const functions = new Map<Resource, LocalFunction>();
   const resolver = (stack: Stack) => (value: unknown) => {
     const [id, resource] = pointedTo(stack, value, 'AWS::Lambda::Function') ?? [];
     if (id === undefined || resource === undefined) return undefined;
-    const fn = functions.get(resource) ?? readFunction(stack, id, resource, databaseUrl);
+    const fn = functions.get(resource) ?? readFunction(stack, id, resource, own);
     functions.set(resource, fn);
     return fn;
   };
@@ -59,7 +62,7 @@ export async function readApp(assembly: string, databaseUrl: string): Promise<Lo
   );
 }
 
-type FunctionOf = (value: unknown) => LocalFunction | undefined;
+export type FunctionOf = (value: unknown) => LocalFunction | undefined;
 
 function readRoutes(stack: Stack, functionOf: FunctionOf) {
   const routes = ofType(stack, 'AWS::ApiGatewayV2::Route').flatMap(([, { Properties }]) => {
@@ -67,7 +70,7 @@ function readRoutes(stack: Stack, functionOf: FunctionOf) {
     const fn = functionOf(integration?.Properties.IntegrationUri);
     if (fn === undefined) return [];
     const timeoutMs = z.number().default(30_000).parse(integration?.Properties.TimeoutInMillis);
-    return [{ ...routeOf(String(Properties.RouteKey), timeoutMs), fn }];
+    return [{ ...routeOf(String(Properties.RouteKey), timeoutMs), fn, guard: guardOf(stack, Properties, functionOf) }];
   });
   return { routes };
 }
@@ -93,7 +96,7 @@ function readSchedules(stack: Stack, functionOf: FunctionOf) {
   return { schedules, notes };
 }
 
-function readFunction(stack: Stack, id: string, resource: Resource, databaseUrl: string): LocalFunction {
+function readFunction(stack: Stack, id: string, resource: Resource, own: LocalVariables): LocalFunction {
   const properties = FunctionProperties.parse(resource.Properties);
   const asset = resource.Metadata['aws:asset:path'];
   const name = nameOf(id, resource);
@@ -108,7 +111,7 @@ function readFunction(stack: Stack, id: string, resource: Resource, databaseUrl:
     ...fn,
     handler: properties.Handler,
     timeoutSeconds: properties.Timeout,
-    environment: sandboxEnvironment({ ...fn, variables: properties.Environment.Variables }, databaseUrl),
+    environment: sandboxEnvironment({ ...fn, variables: properties.Environment.Variables }, own),
   };
 }
 

@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Target } from './app.ts';
+import type { GuardedRoute, Target } from './app.ts';
+import { ask } from './authorizer.ts';
 import { httpEvent, parseTarget } from './event.ts';
 import type { Ending, LocalFunction } from './function.ts';
 import { readBody } from './read-body.ts';
 import { type Answer, answerOf, gatewayAnswer } from './response.ts';
-import { matchRoute, type Route } from './routes.ts';
+import { matchRoute } from './routes.ts';
 import { StartError } from './start-error.ts';
 
 /** What an HTTP API takes before it answers 413, and what a Lambda may return. */
@@ -24,7 +25,7 @@ export interface Gateway {
   /** `http://127.0.0.1:3000`. */
   readonly url: string;
   /** From now on requests are answered; those that came before have waited. */
-  open(routes: readonly Target<Route>[]): void;
+  open(routes: readonly Target<GuardedRoute>[]): void;
   /** Takes no more requests and resolves once those under way are answered; `hurry` cuts them off. */
   close(): Promise<void>;
   hurry(): void;
@@ -39,7 +40,7 @@ export interface GatewayOptions {
 
 /** An HTTP API on loopback, the way API Gateway serves it. @throws StartError `port_taken` */
 export async function openGateway({ port, invoke, onAnswer }: GatewayOptions): Promise<Gateway> {
-  const { promise: routes, resolve: open } = Promise.withResolvers<readonly Target<Route>[]>();
+  const { promise: routes, resolve: open } = Promise.withResolvers<readonly Target<GuardedRoute>[]>();
   const server = createServer(
     { maxHeaderSize: HEADERS_MAX_BYTES, keepAliveTimeout: 65_000 },
     async (request, response) => {
@@ -76,13 +77,12 @@ interface Handled {
 async function answerTo(
   request: IncomingMessage,
   requestId: string,
-  routes: readonly Target<Route>[],
+  routes: readonly Target<GuardedRoute>[],
   invoke: GatewayOptions['invoke'],
 ): Promise<Handled> {
   const receivedAt = new Date();
-  const host = request.headers.host ?? '';
-  if (!OWN_NAMES.test(host))
-    return { answer: gatewayAnswer(403), why: `it was for the host "${host}", not for localhost` };
+  const stranger = strangerOf(request);
+  if (stranger !== undefined) return { answer: gatewayAnswer(403), why: stranger };
   const target = parseTarget(request.url ?? '/');
   if (target === undefined) return { answer: gatewayAnswer(400) };
   const body = await readBody(request, REQUEST_MAX_BYTES);
@@ -90,7 +90,12 @@ async function answerTo(
   const match = matchRoute(routes, request.method ?? 'GET', target.path);
   if (match === undefined) return { answer: gatewayAnswer(404) };
   const { route, pathParameters } = match;
-  const event = httpEvent(request, { routeKey: route.key, ...target, pathParameters, body, requestId, receivedAt });
+  const received = httpEvent(request, { routeKey: route.key, ...target, pathParameters, body, requestId, receivedAt });
+  const verdict = await ask(route.guard, request, received, (fn, asked) => invoke(fn, asked, requestId));
+  if (verdict.kind === 'refused')
+    return { answer: gatewayAnswer(verdict.status), ...(verdict.why !== undefined && { why: verdict.why }) };
+  const { authorizer } = verdict;
+  const event = authorizer ? { ...received, requestContext: { ...received.requestContext, authorizer } } : received;
   const waiting = new AbortController();
   const ending = await Promise.race([
     invoke(route.fn, event, requestId),
@@ -102,6 +107,14 @@ async function answerTo(
       why: `${route.fn.name} took longer than the gateway's ${route.timeoutMs / 1000} s`,
     };
   return answerFrom(ending, route.fn);
+}
+
+/** Without a token, what keeps pages of others from using the API by a browser here is that it tells where they are from. */
+function strangerOf({ headers: { host = '', origin } }: IncomingMessage): string | undefined {
+  if (!OWN_NAMES.test(host)) return `it was for the host "${host}", not for localhost`;
+  if (origin !== undefined && !OWN_NAMES.test(origin.replace(/^https?:\/\//, '')))
+    return `it was sent by a page of "${origin}", not of localhost`;
+  return undefined;
 }
 
 function answerFrom(ending: Ending, fn: LocalFunction): Handled {

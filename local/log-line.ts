@@ -9,7 +9,10 @@ export interface ReadableLine {
 type Record_ = Readonly<Record<string, unknown>>;
 
 /** Fields that every line has and that a person at a terminal does not need. */
-const DULL = new Set(['level', 'message', 'timestamp', 'function', 'request_id', 'slot', 'id', 'job_id', 'kind']);
+const DULL = new Set([
+  ...['level', 'message', 'timestamp', 'function', 'slot', 'job_id', 'kind'],
+  ...['request_id', 'gateway_request_id', 'aws_request_id', 'trace_id'],
+]);
 
 /** What happens most, in words. */
 const WORDS: Readonly<Record<string, (record: Record_) => string>> = {
@@ -54,8 +57,8 @@ function inGeneral(name: string, record: Record_): string {
     .join('  ');
 }
 
-function job({ kind, id, job_id }: Record_): string {
-  return [kind, id ?? job_id].filter((part) => typeof part === 'string').join(' ');
+function job({ kind, job_id }: Record_): string {
+  return [kind, job_id].filter((part) => typeof part === 'string').join(' ');
 }
 
 function later({ attempt }: Record_): string {

@@ -47,6 +47,7 @@ export function gatewayAnswer(status: keyof typeof MESSAGES): Answer {
 
 const MESSAGES = {
   400: 'Bad Request',
+  401: 'Unauthorized',
   403: 'Forbidden',
   404: 'Not Found',
   413: 'Request Entity Too Large',

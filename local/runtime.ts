@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readApp } from './app.ts';
+import { type GuardedRoute, readApp, type Target } from './app.ts';
 import { LocalDatabase } from './database.ts';
+import type { LocalFunction } from './function.ts';
 import { openGateway } from './gateway.ts';
 import { lock } from './lock.ts';
 import { startOf } from './process-identity.ts';
@@ -14,6 +15,7 @@ import { StartError } from './start-error.ts';
 import { synthesize } from './synthesize.ts';
 import { Teardown } from './teardown.ts';
 import { Threads } from './threads.ts';
+import { TOKENS_FILE } from './tokens-file.ts';
 
 export interface RuntimeOptions extends Settings {
   /** Folder with `cdk.json`; data go to `.millrace/` in it. */
@@ -77,9 +79,15 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
     (signal) => database.start(signal),
     (signal) => synthesize(projectDirectory, assembly, signal),
   );
-  const app = await readApp(assembly, databaseUrl);
+  const app = await readApp(assembly, {
+    DATABASE_URL: databaseUrl,
+    ...(options.auth ? { TOKENS_FILE: join(directory, TOKENS_FILE) } : { OPEN_ROLE: 'operator' }),
+  });
   for (const note of app.notes) report.line(note);
-  threads.warm(app.routes.map(({ fn }) => fn));
+  const routes = options.auth
+    ? app.routes
+    : app.routes.map((route) => ({ ...route, guard: { kind: 'none' } as const }));
+  threads.warm(functionsOf(routes));
 
   const schedules = runSchedules(app.schedules, {
     tickSeconds,
@@ -87,7 +95,7 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
     onEnd: report.ended,
   });
   teardown.add(async () => schedules.stop());
-  gateway.open(app.routes);
+  gateway.open(routes);
   teardown.add(() => announcement.withdraw());
   await announcement.change({
     url: gateway.url,
@@ -106,6 +114,11 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
       gateway.hurry();
     },
   };
+}
+
+/** Those that answer, and those that are asked before. */
+function functionsOf(routes: readonly Target<GuardedRoute>[]): LocalFunction[] {
+  return routes.flatMap(({ fn, guard }) => (guard.kind === 'function' ? [fn, guard.fn] : [fn]));
 }
 
 function unwritable(cause: unknown): never {

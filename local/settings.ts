@@ -7,9 +7,14 @@ export interface Settings {
   readonly databaseUrl: string | undefined;
   /** Seconds between ticks in place of the schedules' own periods. Default: as the template says. */
   readonly tickSeconds: number | undefined;
+  /** Asks the template's authorizers. Default false: whoever can reach the loopback is an operator. */
+  readonly auth: boolean;
 }
 
-/** Reads PORT, DATABASE_URL and MILLRACE_TICK_SECONDS; an empty value counts as unset. @throws StartError `bad_setting` */
+/**
+ * Reads PORT, DATABASE_URL, MILLRACE_TICK_SECONDS and MILLRACE_AUTH; an empty value counts as unset.
+ * @throws StartError `bad_setting`
+ */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const port = env.PORT || '3000';
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
@@ -22,6 +27,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     port: Number(port),
     databaseUrl: databaseUrl(env.DATABASE_URL),
     tickSeconds: tickSeconds(env.MILLRACE_TICK_SECONDS),
+    auth: auth(env.MILLRACE_AUTH),
   };
 }
 
@@ -43,4 +49,11 @@ function tickSeconds(value: string | undefined): number | undefined {
     'bad_setting',
     `MILLRACE_TICK_SECONDS is "${value}": give seconds from 0.2 to 86400, or unset it to tick as the schedules say.`,
   );
+}
+
+/** Nothing is guessed: who writes "true" and gets an open API has been told the wrong thing. */
+function auth(value: string | undefined): boolean {
+  if (!value || value === 'off') return false;
+  if (value === 'on') return true;
+  throw new StartError('bad_setting', `MILLRACE_AUTH is "${value}": write on or off, or unset it, which is off.`);
 }

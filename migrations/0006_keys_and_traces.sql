@@ -15,10 +15,12 @@ ALTER TABLE millrace.finished_jobs ADD COLUMN request_id text, ADD COLUMN tracep
 ALTER TABLE millrace.dead_jobs ADD COLUMN request_id text, ADD COLUMN traceparent text;
 
 -- At most one pending job of a kind and key. What makes a row pending looks for a twin first; this is for what comes in between.
-CREATE UNIQUE INDEX live_jobs_unique ON millrace.live_jobs (kind, unique_key)
+-- The key comes first: with the kind first, a planner without statistics takes live_jobs_due for it and walks the kind's
+-- backlog (137 pages against 2, measured).
+CREATE UNIQUE INDEX live_jobs_unique ON millrace.live_jobs (unique_key, kind)
   WHERE status = 'pending' AND unique_key IS NOT NULL;
 -- For `unique_while => 'live'`: whether one of that key runs.
-CREATE INDEX live_jobs_unique_running ON millrace.live_jobs (kind, unique_key)
+CREATE INDEX live_jobs_unique_running ON millrace.live_jobs (unique_key, kind)
   WHERE status = 'processing' AND unique_key IS NOT NULL;
 
 -- Unpartitioned: a unique key cannot span partitions by time. Rows leave by prune.

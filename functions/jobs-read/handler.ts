@@ -1,39 +1,35 @@
-import * as z from 'zod';
+import { requireRole } from '../lambda/caller.ts';
 import { type Database, resent } from '../lambda/database.ts';
 import { databaseHttp } from '../lambda/database-http.ts';
-import { type HttpAnswer, type HttpEvent, json, jsonText } from '../lambda/http.ts';
+import { type HttpAnswer, type HttpEvent, type Invocation, json, jsonText } from '../lambda/http.ts';
 import { jobIdOf, noSuchJob } from '../lambda/job-id.ts';
 import { jobJson } from '../lambda/job-json.ts';
 import { ProblemError } from '../lambda/problems.ts';
 import { queryOf } from '../lambda/query.ts';
+import { CONTENT_ROLES } from '../lambda/routes.ts';
+import { COUNT_LIMIT, counts } from '../queue/counts.ts';
 import { get } from '../queue/get.ts';
 import { list } from '../queue/list.ts';
+import { getQuery } from './get-query.ts';
 import { cursorAfter, listingOf } from './list-query.ts';
+import { readOnceEnded } from './wait.ts';
 
 /** `GET /jobs/{id}` and `GET /jobs`. */
-export const handler = databaseHttp('jobs-read', (event, db) =>
-  event.routeKey === 'GET /jobs/{id}' ? one(event, db) : many(event, db),
+export const handler = databaseHttp('jobs-read', (event, db, invocation) =>
+  event.routeKey === 'GET /jobs/{id}' ? one(event, db, invocation) : many(event, db),
 );
 
-const PARTS = ['payload', 'result'];
-
-const getQuery = z.strictObject({
-  include: z
-    .string()
-    .transform((text) => text.split(','))
-    .refine((parts) => parts.every((part) => PARTS.includes(part)), 'must name payload, result or both, by a comma')
-    .default([]),
-});
-
-async function one(event: HttpEvent, db: Database): Promise<HttpAnswer> {
+async function one(event: HttpEvent, db: Database, invocation: Invocation): Promise<HttpAnswer> {
   const id = jobIdOf(event);
-  const { include } = queryOf(event, getQuery);
+  const { include, wait } = queryOf(event, getQuery);
+  if (include.length > 0) requireRole(event, CONTENT_ROLES);
   const parts = { payload: include.includes('payload'), result: include.includes('result') };
-  const job = await resent(() => get(db, id, parts));
+  const read = () => resent(() => get(db, id, parts));
+  const { job, crowded } = await readOnceEnded(read, db, wait, invocation);
   if (job === undefined) throw noSuchJob(id);
   const body = jobJson(job);
   refuseTooLong(body);
-  return jsonText(200, body);
+  return jsonText(200, body, crowded ? { 'retry-after': '1' } : {});
 }
 
 /** Bytes that a Lambda may return, less some for what surrounds the body. */
@@ -54,11 +50,15 @@ function refuseTooLong(body: string): void {
 }
 
 async function many(event: HttpEvent, db: Database): Promise<HttpAnswer> {
-  const listing = listingOf(event);
+  const { listing, counted } = listingOf(event);
   const { jobs, next } = await resent(() => list(db, listing));
-  if (next === undefined) return json(200, { jobs, next_cursor: null });
-  const cursor = cursorAfter(listing, next);
+  const cursor = next === undefined ? null : cursorAfter(listing, next);
+  const numbers = counted ? { counts: await resent(() => counts(db, listing)), counts_limit: COUNT_LIMIT } : {};
+  return json(200, { jobs, next_cursor: cursor, ...numbers }, cursor === null ? {} : { link: nextLink(event, cursor) });
+}
+
+function nextLink(event: HttpEvent, cursor: string): string {
   const query = new URLSearchParams(event.rawQueryString);
   query.set('cursor', cursor);
-  return json(200, { jobs, next_cursor: cursor }, { link: `</jobs?${query}>; rel="next"` });
+  return `</jobs?${query}>; rel="next"`;
 }

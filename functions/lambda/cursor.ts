@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { JobId } from '../queue/job.ts';
 
 /** First byte of a cursor. A change of its layout or of what a page is takes the next number. */
-const VERSION = 1;
+const VERSION = 2;
 const ID_BYTES = 16;
 const CHECK_BYTES = 8;
 

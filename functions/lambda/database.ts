@@ -1,5 +1,5 @@
-import type { QueryResult, QueryResultRow } from 'pg';
-import type { Db } from '../queue/db.ts';
+import type { QueryResultRow } from 'pg';
+import type { Answer, Db } from '../queue/db.ts';
 import { MillraceError } from '../queue/errors.ts';
 import { faultOf, sqlState } from '../queue/postgres-error.ts';
 import { SteadyConnection } from '../queue/steady-connection.ts';
@@ -32,7 +32,7 @@ export class Database implements Db {
   }
 
   /** @throws DatabaseUnavailableError if there was no answer; what Postgres itself says comes as it is, with its SQLSTATE */
-  query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<Row>> {
+  query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<Answer<Row>> {
     const connection = this.#connection;
     const latest = performance.now() + WAIT_MS;
     const answer = this.#last.then(async () => {

@@ -45,6 +45,8 @@ export const reapEnv = z.object({
   RETENTION_DAYS: whole(1, 3650, 7),
   /** Days that dead jobs are kept. */
   DEAD_RETENTION_DAYS: whole(1, 3650, 30),
+  /** Days that an idempotency key is kept at least; one whose job is still there stays longer. */
+  IDEMPOTENCY_RETENTION_DAYS: whole(1, 3650, 1),
 });
 
 /** @throws ConfigurationError that names each variable; values stay out of it, since they may be secrets */

@@ -1,12 +1,23 @@
 import middy, { type MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import type { Log } from '../queue/context.ts';
+import { traceIdOf } from '../queue/trace.ts';
+import { type Caller, requireRole } from './caller.ts';
 import { createLog } from './log.ts';
 import { PROBLEMS, ProblemError, problemAnswer } from './problems.ts';
+import { gatewayRequestIdOf, requestIdOf, traceparentOf } from './request-id.ts';
+import { ruleOf } from './routes.ts';
 
 export type HttpEvent = APIGatewayProxyEventV2;
 export type HttpAnswer = APIGatewayProxyStructuredResultV2;
 export type HttpHandler = (event: HttpEvent, context: Context) => Promise<HttpAnswer>;
+
+/** What an answer may need to know beside the event. */
+export interface Invocation {
+  readonly context: Context;
+  /** Aborts when the request was answered without waiting any longer. */
+  readonly signal: AbortSignal;
+}
 
 interface HttpOptions {
   /** Name of the function in the log. */
@@ -20,8 +31,14 @@ interface HttpOptions {
 /** Milliseconds before the function's timeout at which it answers 503 itself: else the gateway says a bare 500. */
 const ANSWER_EARLY_MS = 1000;
 
-/** Makes a handler of what answers a request: problems become problem+json, and each request one line of log. */
-export function http(options: HttpOptions, answer: (event: HttpEvent) => Promise<HttpAnswer>): HttpHandler {
+/**
+ * Makes a handler of what answers a request: it is asked only if the caller's role may use the route, problems become
+ * problem+json, every answer carries the request's id, and each request is one line of log.
+ */
+export function http(
+  options: HttpOptions,
+  answer: (event: HttpEvent, invocation: Invocation) => Promise<HttpAnswer>,
+): HttpHandler {
   const late = () => {
     options.onTimeout?.();
     throw new ProblemError(
@@ -31,8 +48,12 @@ export function http(options: HttpOptions, answer: (event: HttpEvent) => Promise
   };
   return middy<HttpEvent, HttpAnswer>({ timeoutEarlyInMillis: ANSWER_EARLY_MS, timeoutEarlyResponse: late })
     .use(requestLine(options.name))
+    .use(requestIds)
     .use(problems(options))
-    .handler((event: HttpEvent) => answer(event)) as HttpHandler;
+    .use(roles)
+    .handler((event: HttpEvent, context: Context, { signal }: { signal: AbortSignal }) =>
+      answer(event, { context, signal }),
+    ) as HttpHandler;
 }
 
 export function json(statusCode: number, body: unknown, headers: Record<string, string> = {}): HttpAnswer {
@@ -47,7 +68,17 @@ export function jsonText(statusCode: number, body: string, headers: Record<strin
   };
 }
 
-function problems({ name, problemOf }: HttpOptions): MiddlewareObj<HttpEvent, HttpAnswer> {
+type Step = MiddlewareObj<HttpEvent, HttpAnswer, Error, Context, { startedAt: number; caller?: Caller }>;
+
+/** The gateway has checked who it is; what they may do is checked here, so that no setting of a gateway can leave it out. */
+const roles: Step = {
+  before: ({ event, internal }) => {
+    const rule = ruleOf(event);
+    if (rule.public !== true) internal.caller = requireRole(event, rule.roles);
+  },
+};
+
+function problems({ name, problemOf }: HttpOptions): Step {
   return {
     onError: (request) => {
       const { error, event } = request;
@@ -65,13 +96,22 @@ function unexpected(error: unknown): ProblemError {
   return new ProblemError('internal-error', detail, { cause: error });
 }
 
-/** Registered before `problems`, so that on an error it runs after it and sees its answer. */
-function requestLine(name: string): Timed {
-  const line: Timed['after'] = ({ event, response, internal }) =>
+const answeredWithId: Step['after'] = (request) => {
+  const { response, event } = request;
+  if (response)
+    request.response = { ...response, headers: { ...response.headers, 'x-request-id': requestIdOf(event) } };
+};
+/** Like `requestLine` registered before `problems`, so that on an error they run after it and see its answer. */
+const requestIds: Step = { after: answeredWithId, onError: answeredWithId };
+
+function requestLine(name: string): Step {
+  const line: Step['after'] = ({ event, response, internal }) =>
     logOf(name, event).info('request', {
       method: event.requestContext?.http?.method,
       route: event.routeKey,
+      caller: internal.caller?.name,
       status: response?.statusCode,
+      job_id: jobIn(response),
       duration_ms: Math.round(performance.now() - internal.startedAt),
     });
   return {
@@ -83,12 +123,18 @@ function requestLine(name: string): Timed {
   };
 }
 
-type Timed = MiddlewareObj<HttpEvent, HttpAnswer, Error, Context, { startedAt: number }>;
-
-function logOf(name: string, event: HttpEvent): Log {
-  return createLog({ function: name, request_id: requestIdOf(event) });
+/** The job that an answer leads to. */
+function jobIn(response: HttpAnswer | null | undefined): string | undefined {
+  return /^\/jobs\/([^/]+)$/.exec(String(response?.headers?.location ?? ''))?.[1];
 }
 
-function requestIdOf(event: HttpEvent): string {
-  return event.requestContext?.requestId ?? 'none';
+function logOf(name: string, event: HttpEvent): Log {
+  const [id, gatewayId] = [requestIdOf(event), gatewayRequestIdOf(event)];
+  return createLog({
+    function: name,
+    request_id: id,
+    // What the gateway's access log calls it.
+    gateway_request_id: gatewayId === id ? undefined : gatewayId,
+    trace_id: traceIdOf(traceparentOf(event)),
+  });
 }

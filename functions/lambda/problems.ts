@@ -2,31 +2,48 @@ import type { APIGatewayProxyStructuredResultV2 } from 'aws-lambda';
 import { MillraceError } from '../queue/errors.ts';
 import type { Flaw } from '../queue/flaws.ts';
 
-/** Every problem that the API answers with (RFC 9457): its name ends the `type`, and stays; details are for people. */
+export interface Problem {
+  readonly status: number;
+  readonly title: string;
+  /** Seconds after which a client may try again what this kept it from; absent: the same request fails again. */
+  readonly retryAfterSeconds?: number;
+}
+
+/**
+ * Every problem that the API answers with (RFC 9457): its name ends the `type`, and stays; details are for people.
+ * docs/problems.md says of each what to do.
+ */
 export const PROBLEMS = {
   'not-json': { status: 400, title: 'The body is not JSON' },
   'invalid-id': { status: 400, title: 'The id is not a UUID' },
+  'invalid-name': { status: 400, title: 'The name cannot be that of a queue or kind' },
   'invalid-query': { status: 400, title: 'The query cannot be used' },
   'invalid-cursor': { status: 400, title: 'The cursor cannot be used' },
+  forbidden: { status: 403, title: 'The role does not allow this' },
   'no-such-route': { status: 404, title: 'There is nothing at this path' },
   'no-such-job': { status: 404, title: 'There is no such job' },
   'method-not-allowed': { status: 405, title: 'The path does not take this method' },
   'wrong-state': { status: 409, title: 'The job is in another state' },
-  'too-large': { status: 413, title: 'The job is too large' },
+  'key-in-use': { status: 409, title: 'Another request with this key is under way', retryAfterSeconds: 1 },
+  'unique-key-taken': { status: 409, title: 'A job with the same unique key is pending' },
+  'too-large': { status: 413, title: 'It is too large' },
   'unsupported-media-type': { status: 415, title: 'The body must be JSON' },
   'invalid-job': { status: 422, title: 'The job is not valid' },
   'unknown-kind': { status: 422, title: 'The kind is not known' },
   'unstorable-value': { status: 422, title: 'A value cannot be kept as it is' },
+  'invalid-filter': { status: 422, title: 'The filter cannot be used' },
+  'idempotency-key-reused': { status: 422, title: 'The idempotency key belongs to another job' },
   'internal-error': { status: 500, title: 'Something is wrong on this side' },
-  'database-unavailable': { status: 503, title: 'The database cannot be used at the moment' },
-  'schema-outdated': { status: 503, title: 'The database schema is too old' },
-  timeout: { status: 503, title: 'It took too long' },
-} as const satisfies Record<string, { status: number; title: string }>;
+  'database-unavailable': {
+    status: 503,
+    title: 'The database cannot be used at the moment',
+    retryAfterSeconds: 2,
+  },
+  'schema-outdated': { status: 503, title: 'The database schema is too old', retryAfterSeconds: 2 },
+  timeout: { status: 503, title: 'It took too long', retryAfterSeconds: 2 },
+} as const satisfies Record<string, Problem>;
 
 export type ProblemName = keyof typeof PROBLEMS;
-
-/** Seconds after which a client may try again what a 503 kept it from. */
-const RETRY_AFTER_SECONDS = 2;
 
 interface ProblemOptions extends ErrorOptions {
   readonly flaws?: readonly Flaw[] | undefined;
@@ -50,13 +67,13 @@ export function problemAnswer(
   { code, message, options }: ProblemError,
   requestId: string,
 ): APIGatewayProxyStructuredResultV2 {
-  const { status, title } = PROBLEMS[code];
+  const { status, title, retryAfterSeconds }: Problem = PROBLEMS[code];
   return {
     statusCode: status,
     headers: {
       'content-type': 'application/problem+json',
       'cache-control': 'no-store',
-      ...(status === 503 && { 'retry-after': String(RETRY_AFTER_SECONDS) }),
+      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
       ...options.headers,
     },
     body: JSON.stringify(

@@ -1,5 +1,5 @@
 import { MIMEType } from 'node:util';
-import { parseJson } from '../queue/json.ts';
+import { parseJson, parseJsonList } from '../queue/json.ts';
 import type { HttpEvent } from './http.ts';
 import { ProblemError } from './problems.ts';
 
@@ -8,6 +8,34 @@ import { ProblemError } from './problems.ts';
  * @throws ProblemError: another content type, nothing there, too large, not UTF-8, not JSON, or a value that would be lost
  */
 export function jsonBody(event: HttpEvent, { maxBytes }: { maxBytes: number }): unknown {
+  const parsed = parseJson(bodyText(event, maxBytes));
+  switch (parsed.kind) {
+    case 'parsed':
+      return parsed.value;
+    case 'malformed':
+      throw notJson(parsed.detail);
+    case 'flawed':
+      throw new ProblemError('unstorable-value', 'The body holds what would not come back as it was sent.', {
+        flaws: parsed.flaws,
+      });
+  }
+}
+
+/**
+ * The same for a body that is a list of values, `levels` deep in it: what would be lost is still there, for jsonFlaws to
+ * tell of each.
+ */
+export function jsonListBody(event: HttpEvent, { maxBytes, levels }: { maxBytes: number; levels: number }): unknown {
+  const parsed = parseJsonList(bodyText(event, maxBytes), levels);
+  if (parsed.kind === 'malformed') throw notJson(parsed.detail);
+  return parsed.value;
+}
+
+function notJson(detail: string): ProblemError {
+  return new ProblemError('not-json', `The body is not JSON: ${detail}.`);
+}
+
+function bodyText(event: HttpEvent, maxBytes: number): string {
   const { body = '' } = event;
   // Before it is decoded: four characters of base64 are three bytes.
   const bytes = event.isBase64Encoded ? Math.floor((body.length * 3) / 4) : Buffer.byteLength(body);
@@ -16,17 +44,7 @@ export function jsonBody(event: HttpEvent, { maxBytes }: { maxBytes: number }): 
   }
   if (bytes === 0) throw new ProblemError('not-json', 'The body is empty; send a JSON object.');
   refuseOtherTypes(event);
-  const parsed = parseJson(textOf(event, body));
-  switch (parsed.kind) {
-    case 'parsed':
-      return parsed.value;
-    case 'malformed':
-      throw new ProblemError('not-json', `The body is not JSON: ${parsed.detail}.`);
-    case 'flawed':
-      throw new ProblemError('unstorable-value', 'The body holds what would not come back as it was sent.', {
-        flaws: parsed.flaws,
-      });
-  }
+  return textOf(event, body);
 }
 
 /** `application/json` or `application/<name>+json`; JSON has one encoding, so a charset may only repeat it. */

@@ -1,25 +1,60 @@
 import type { HttpEvent } from './http.ts';
 import { ProblemError } from './problems.ts';
+import { ROLES, type Role } from './role.ts';
 
-/** Every path of the API with its methods, for those who ask another way. The stack's routes are the same (a test says so). */
-export const ROUTES: Readonly<Record<string, readonly string[]>> = {
-  '/jobs': ['GET', 'POST'],
-  '/jobs/{id}': ['GET'],
-  '/jobs/{id}/cancel': ['POST'],
-  '/jobs/{id}/redrive': ['POST'],
-  '/health': ['GET'],
-  '/ready': ['GET'],
-  '/metrics': ['GET'],
-};
+export interface RouteRule {
+  /** Who may use it. */
+  readonly roles: readonly Role[];
+  /** Answers everybody, whether the gateway knows them or not. */
+  readonly public?: true;
+}
+
+const ENQUEUE: RouteRule = { roles: ['producer', 'operator'] };
+const STATUS: RouteRule = { roles: ROLES };
+const OPERATE: RouteRule = { roles: ['operator'] };
+
+/** Every route of the API. Roles, the answers 404 and 405, the stack's routes and the document follow it (tests say so). */
+export const ROUTES = {
+  'POST /jobs': ENQUEUE,
+  'POST /jobs/batch': ENQUEUE,
+  'GET /jobs': STATUS,
+  'GET /jobs/{id}': STATUS,
+  'DELETE /jobs/{id}': OPERATE,
+  'POST /jobs/{id}/cancel': OPERATE,
+  'POST /jobs/{id}/redrive': OPERATE,
+  'POST /jobs/redrive': OPERATE,
+  'POST /queues/{name}/pause': OPERATE,
+  'POST /queues/{name}/resume': OPERATE,
+  'POST /kinds/{name}/pause': OPERATE,
+  'POST /kinds/{name}/resume': OPERATE,
+  'GET /health': { roles: ROLES, public: true },
+  'GET /ready': STATUS,
+  'GET /metrics': { roles: ['reader', 'operator'] },
+  'GET /openapi.json': STATUS,
+} as const satisfies Readonly<Record<string, RouteRule>>;
+
+export type RouteKey = keyof typeof ROUTES;
+
+/** Who may see payloads and results (`?include=`). */
+export const CONTENT_ROLES: readonly Role[] = ['reader', 'operator'];
+
+/** The rule of an event's route: where no route fits, everybody who is known gets the 404. A route that is not listed is closed. */
+export function ruleOf({ routeKey }: HttpEvent): RouteRule {
+  if (routeKey === '$default') return STATUS;
+  return Object.hasOwn(ROUTES, routeKey) ? ROUTES[routeKey as RouteKey] : { roles: [] };
+}
 
 /** What to say where no route took the request: the path takes other methods, or there is no such path. */
 export function noRoute(event: HttpEvent): ProblemError {
   const { method } = event.requestContext.http;
-  const [, methods] = Object.entries(ROUTES).find(([route]) => matches(route, event.rawPath)) ?? [];
-  if (methods === undefined) {
-    return new ProblemError('no-such-route', `The paths are ${Object.keys(ROUTES).join(', ')}.`);
+  const routes = Object.keys(ROUTES).map((key) => key.split(' ') as [method: string, path: string]);
+  // More than one path may fit: /jobs/batch is also a /jobs/{id}.
+  const fitting = routes.filter(([, path]) => matches(path, event.rawPath));
+  if (fitting.length === 0) {
+    const paths = [...new Set(routes.map(([, path]) => path))];
+    return new ProblemError('no-such-route', `The paths are ${paths.join(', ')}.`);
   }
-  const allow = methods.join(', ');
+  const allow = [...new Set(fitting.map(([own]) => own))].sort().join(', ');
   return new ProblemError('method-not-allowed', `It takes ${allow}, not ${method}.`, { headers: { allow } });
 }
 
@@ -28,6 +63,6 @@ function matches(route: string, path: string): boolean {
   const given = path.split('/');
   return (
     steps.length === given.length &&
-    steps.every((step, at) => (step === '{id}' ? given[at] !== '' : step === given[at]))
+    steps.every((step, at) => (step.startsWith('{') ? given[at] !== '' : step === given[at]))
   );
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { ConfigurationError } from './env.ts';
+import { readSecretText } from './secret-text.ts';
 
 /** As RDS and its rotation write it; a secret made by hand may leave out the port. */
 const credentials = z.object({
@@ -20,24 +21,17 @@ export type ReadSecret = (stage: Stage) => Promise<Credentials | undefined>;
 /** Reads a secret of Secrets Manager anew at each call; the caller keeps what it got. */
 export function secretReader(arn: string): ReadSecret {
   return async (stage) => {
-    // The client is the larger part of a bundle, and with DATABASE_URL nobody needs it.
-    const { GetSecretValueCommand, ResourceNotFoundException, SecretsManagerClient } = await import(
-      '@aws-sdk/client-secrets-manager'
-    );
-    const client = new SecretsManagerClient({
-      maxAttempts: 3,
-      requestHandler: { connectionTimeout: 2000, requestTimeout: 3000 },
-    });
     try {
-      const answer = await client.send(new GetSecretValueCommand({ SecretId: arn, VersionStage: stage }));
-      return parse(answer.SecretString, arn);
+      return parse(await readSecretText(arn, stage), arn);
     } catch (error) {
-      if (stage === 'AWSPENDING' && error instanceof ResourceNotFoundException) return undefined;
+      if (stage === 'AWSPENDING' && isNotFound(error)) return undefined;
       throw error;
-    } finally {
-      client.destroy();
     }
   };
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ResourceNotFoundException';
 }
 
 /** What a wrong secret holds stays out of the message. */

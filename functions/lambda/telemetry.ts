@@ -1,5 +1,6 @@
 import type { Log } from '../queue/context.ts';
 import type { Emit, QueueEvent } from '../queue/events.ts';
+import { traceIdOf } from '../queue/trace.ts';
 import { toStdout } from './log.ts';
 
 /** How loud an event is. What happens for every job or poll is for debugging; what somebody should look at warns. */
@@ -17,9 +18,16 @@ const LEVELS: Readonly<Record<QueueEvent['name'], keyof Log>> = {
   'run.drained': 'info',
 };
 
-/** Writes the engine's events to the log, the event's name as message. */
+/** Writes the engine's events to the log, the event's name as message, with the words that `ctx.log` has for the same. */
 export function loggedEvents(log: Log): Emit {
-  return ({ name, ...fields }) => log[LEVELS[name]](name, snakeCased(fields));
+  return ({ name, ...fields }) => log[LEVELS[name]](name, 'id' in fields ? ofJob(fields) : snakeCased(fields));
+}
+
+type OfJob = Pick<Extract<QueueEvent, { id: string }>, 'id' | 'requestId' | 'traceparent'>;
+
+/** Of a job that no request put in, the two words are left out. */
+function ofJob({ id, requestId, traceparent, ...fields }: OfJob): Record<string, unknown> {
+  return { job_id: id, ...snakeCased(fields), request_id: requestId ?? undefined, trace_id: traceIdOf(traceparent) };
 }
 
 /** Fields as logs name them: `durationMs` is `duration_ms` there. */

@@ -1,34 +1,104 @@
+import { callerOf } from '../lambda/caller.ts';
 import { type Database, resent } from '../lambda/database.ts';
 import { databaseHttp } from '../lambda/database-http.ts';
-import { type HttpAnswer, jsonText } from '../lambda/http.ts';
+import { type HttpAnswer, type HttpEvent, json, jsonText } from '../lambda/http.ts';
 import { jobIdOf, noSuchJob } from '../lambda/job-id.ts';
 import { jobJson } from '../lambda/job-json.ts';
 import { ProblemError } from '../lambda/problems.ts';
+import { requestIdOf } from '../lambda/request-id.ts';
+import { isBlocked } from '../queue/around-blocked.ts';
 import { cancel } from '../queue/cancel.ts';
+import { NAME } from '../queue/contract.ts';
+import { erase } from '../queue/erase.ts';
 import { get } from '../queue/get.ts';
 import type { JobId, Status } from '../queue/job.ts';
+import type { Operator } from '../queue/operator.ts';
+import { type PauseScope, pause, resume } from '../queue/pause.ts';
 import { redrive } from '../queue/redrive.ts';
+import { countRedrivable, redriveMany } from '../queue/redrive-many.ts';
+import { cursorAfter, redriveRequestOf } from './redrive-request.ts';
 
-/** `POST /jobs/{id}/cancel` and `POST /jobs/{id}/redrive`; each answers with the job. */
-export const handler = databaseHttp('manage', (event, db) =>
-  event.routeKey === 'POST /jobs/{id}/cancel' ? cancelOne(jobIdOf(event), db) : redriveOne(jobIdOf(event), db),
-);
+/** What is harmless to send again because operator_log knows the request: see operator.ts. */
+type Answer = (event: HttpEvent, db: Database, by: Operator) => Promise<HttpAnswer>;
+
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  'POST /jobs/{id}/cancel': cancelOne,
+  'POST /jobs/{id}/redrive': redriveOne,
+  'POST /jobs/redrive': redriveFiltered,
+  'DELETE /jobs/{id}': eraseOne,
+  'POST /queues/{name}/pause': pausing('queue', true),
+  'POST /queues/{name}/resume': pausing('queue', false),
+  'POST /kinds/{name}/pause': pausing('kind', true),
+  'POST /kinds/{name}/resume': pausing('kind', false),
+};
+
+/** What operators do. Each leaves a row in operator_log with the name of the caller and the id of the request. */
+export const handler = databaseHttp('manage', async (event, db) => {
+  const answer = ANSWERS[event.routeKey] as Answer;
+  return answer(event, db, { actor: callerOf(event).name, requestId: requestIdOf(event) });
+});
 
 /** 200: it is cancelled. 202: it runs, and was asked to stop. */
-async function cancelOne(id: JobId, db: Database): Promise<HttpAnswer> {
-  const answer = await resent(() => cancel(db, id));
+async function cancelOne(event: HttpEvent, db: Database, by: Operator): Promise<HttpAnswer> {
+  const id = jobIdOf(event);
+  const answer = await resent(() => cancel(db, id, by));
   if (answer === undefined) throw noSuchJob(id);
   if (typeof answer === 'object')
     throw wrongState(answer.wrongState, 'Only pending and processing jobs can be cancelled');
   return jobAnswer(answer === 'cancelled' ? 200 : 202, id, db);
 }
 
-/** Not sent again after a lost answer: a second time it would find its own work and call it the wrong state. */
-async function redriveOne(id: JobId, db: Database): Promise<HttpAnswer> {
-  const answer = await redrive(db, id);
+/** How long it waits for somebody's open transaction that holds the unique key. */
+const PATIENCE = '3s';
+
+async function redriveOne(event: HttpEvent, db: Database, by: Operator): Promise<HttpAnswer> {
+  const id = jobIdOf(event);
+  const answer = await resent(() => redrive(db, id, by, PATIENCE)).catch((error: unknown) => {
+    if (!isBlocked(error)) throw error;
+    throw new ProblemError('key-in-use', 'An open transaction holds the job or its unique key; try again shortly.', {
+      cause: error,
+    });
+  });
   if (answer === undefined) throw noSuchJob(id);
-  if (typeof answer === 'object') throw wrongState(answer.wrongState, 'Only dead jobs can be redriven');
-  return jobAnswer(200, id, db);
+  if (answer === 'redriven') return jobAnswer(200, id, db);
+  if ('twin' in answer) {
+    const detail = `The job ${answer.twin} has the same unique key and is pending; this one stays dead.`;
+    throw new ProblemError('unique-key-taken', detail, { members: { job_id: answer.twin } });
+  }
+  throw wrongState(answer.wrongState, 'Only dead jobs can be redriven');
+}
+
+async function redriveFiltered(event: HttpEvent, db: Database, by: Operator): Promise<HttpAnswer> {
+  const { dryRun, ...request } = redriveRequestOf(event);
+  if (dryRun) {
+    const { matched, next } = await resent(() => countRedrivable(db, request));
+    return json(200, { matched, next_cursor: cursorAfter(request.filter, next) });
+  }
+  const { redriven, skipped, next } = await resent(() => redriveMany(db, request, by));
+  return json(200, { redriven, skipped, next_cursor: cursorAfter(request.filter, next) });
+}
+
+async function eraseOne(event: HttpEvent, db: Database, by: Operator): Promise<HttpAnswer> {
+  const id = jobIdOf(event);
+  const answer = await resent(() => erase(db, id, by));
+  if (answer === undefined) throw noSuchJob(id);
+  if (answer !== 'erased')
+    throw wrongState(answer.wrongState, 'Only jobs that have ended can be erased; cancel it first');
+  return { statusCode: 204, headers: { 'cache-control': 'no-store' } };
+}
+
+function pausing(scope: PauseScope, paused: boolean): Answer {
+  return async (event, db, by) => {
+    const name = nameOf(event, scope);
+    await resent(() => (paused ? pause : resume)(db, scope, name, by));
+    return json(200, { [scope]: name, paused });
+  };
+}
+
+function nameOf(event: HttpEvent, scope: PauseScope): string {
+  const name = event.pathParameters?.name ?? '';
+  if (NAME.test(name)) return name;
+  throw new ProblemError('invalid-name', `The path must hold the name of a ${scope}, which matches ${NAME.source}.`);
 }
 
 function wrongState(status: Status, rule: string): ProblemError {

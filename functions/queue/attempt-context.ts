@@ -2,17 +2,20 @@ import { attemptError } from './attempt-error.ts';
 import type { Context, Log } from './context.ts';
 import type { Db } from './db.ts';
 import type { ClaimedJob } from './job.ts';
+import type { JobProgress } from './progress-board.ts';
 import type { Stopper } from './stopper.ts';
+import { traceIdOf } from './trace.ts';
 import type { JobTransaction } from './transaction.ts';
 
 /** The `ctx` of one attempt. Signal and log are made when first asked for: most small jobs ask for neither. */
 export class AttemptContext implements Context {
   readonly job: Context['job'];
+  readonly progress: Context['progress'];
   readonly transaction: Context['transaction'];
   readonly #stopper: Stopper;
   readonly #log: Log;
 
-  constructor(job: ClaimedJob, stopper: Stopper, transaction: JobTransaction, log: Log) {
+  constructor(job: ClaimedJob, stopper: Stopper, transaction: JobTransaction, progress: JobProgress, log: Log) {
     this.job = {
       id: job.id,
       kind: job.kind,
@@ -21,10 +24,13 @@ export class AttemptContext implements Context {
       attempt: job.attempts,
       maxAttempts: job.maxAttempts,
       createdAt: job.createdAt,
+      requestId: job.requestId,
+      traceparent: job.traceparent,
     };
     this.#stopper = stopper;
     this.#log = log;
-    // An own property, so that `({ transaction }) => …` works.
+    // Own properties, so that `({ progress, transaction }) => …` works.
+    this.progress = (fraction, note) => progress.say(fraction, note);
     this.transaction = <Result>(fn: (tx: Db) => Promise<Result>) => transaction.run(fn, stopper.signal);
   }
 
@@ -38,7 +44,13 @@ export class AttemptContext implements Context {
   }
 
   get log(): Log {
-    const fields = { job_id: this.job.id, kind: this.job.kind, attempt: this.job.attempt };
+    const { id, kind, attempt, requestId, traceparent } = this.job;
+    const trace_id = traceIdOf(traceparent);
+    const origin = {
+      ...(requestId !== null && { request_id: requestId }),
+      ...(trace_id !== undefined && { trace_id }),
+    };
+    const fields = { job_id: id, kind, attempt, ...origin };
     const log = this.#log;
     return {
       debug: (message, more) => log.debug(message, { ...fields, ...more }),

@@ -5,6 +5,8 @@ import type { AttemptError } from './job.ts';
 const MAX_BYTES = 4096;
 const NAME_BYTES = 200;
 const MESSAGE_BYTES = 2048;
+/** 200 characters and their quotes. */
+const WHERE_BYTES = 202;
 /** What the keys, the numbers and the two times take, with room to spare. */
 const FRAME_BYTES = 250;
 const CAUSES = 3;
@@ -15,16 +17,18 @@ const CAUSES = 3;
  */
 export function attemptError(
   thrown: unknown,
-  { attempt, startedAt, failedAt }: { attempt: number; startedAt: Date; failedAt: Date },
+  { attempt, startedAt, failedAt, where }: { attempt: number; startedAt: Date; failedAt: Date; where?: string },
 ): AttemptError {
   const { name, message, stack } = safely(() => read(thrown)) ?? UNREADABLE;
   const shortName = shorten(name, NAME_BYTES);
   const shortMessage = shorten(message, MESSAGE_BYTES);
-  const left = MAX_BYTES - FRAME_BYTES - jsonBytes(shortName) - jsonBytes(shortMessage);
+  const shortWhere = where === undefined ? {} : { where: shorten(where, WHERE_BYTES) };
+  const left = MAX_BYTES - FRAME_BYTES - WHERE_BYTES - jsonBytes(shortName) - jsonBytes(shortMessage);
   return {
     attempt,
     started_at: startedAt.toISOString(),
     failed_at: failedAt.toISOString(),
+    ...shortWhere,
     name: shortName,
     message: shortMessage,
     ...(stack === undefined ? {} : { stack: shorten(stack, left) }),

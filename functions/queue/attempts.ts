@@ -18,18 +18,33 @@ export interface AttemptsOptions {
   delaySeconds(kind: string, attempts: number): number;
 }
 
+/** Milliseconds after which a job is settled again whose row somebody held. */
+const SET_ASIDE_MS = 1_000;
+/** Milliseconds that a run stays open for such a job; then its lease runs out, and it runs again. */
+const WAIT_MS = 30_000;
+
 /** Starts claimed jobs, and keeps what is to be written for those that have ended until it is. */
 export class Attempts {
   readonly #options: AttemptsOptions;
   #unsettled: Ended[] = [];
+  /** Since when each was blocked. */
+  readonly #aside = new Map<Ended, number>();
+  readonly #blockedSince = new WeakMap<Ended, number>();
   #draining = false;
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
   }
 
+  /** What is to be written now. */
   get unsettled(): readonly Ended[] {
     return this.#unsettled;
+  }
+
+  /** Some were set aside, and not for too long. They take no slot, but a run does not end without them. */
+  get waiting(): boolean {
+    const earliest = performance.now() - WAIT_MS;
+    return [...this.#aside.values()].some((since) => since > earliest);
   }
 
   get draining(): boolean {
@@ -58,6 +73,22 @@ export class Attempts {
     this.#draining = true;
     this.#options.inFlight.stopAll(() => new DrainError(why));
     this.#options.bell.ring();
+  }
+
+  /** Somebody holds their rows: they are brought back in a second, so that they do not slow each batch until then. */
+  setAside(blocked: readonly Ended[]): void {
+    if (blocked.length === 0) return;
+    const now = performance.now();
+    for (const ended of blocked) {
+      const since = this.#blockedSince.get(ended) ?? now;
+      this.#blockedSince.set(ended, since);
+      this.#aside.set(ended, since);
+    }
+    setTimeout(() => {
+      for (const ended of blocked) this.#aside.delete(ended);
+      this.#unsettled.push(...blocked);
+      this.#options.bell.ring();
+    }, SET_ASIDE_MS).unref();
   }
 
   /** The database has taken these in. */

@@ -8,6 +8,7 @@ import type { InFlight } from './in-flight.ts';
 import type { Kinds } from './marks.ts';
 import type { Reason } from './phase.ts';
 import { faultOf } from './postgres-error.ts';
+import type { ProgressBoard } from './progress-board.ts';
 import { settle } from './settle.ts';
 import type { Supply } from './supply.ts';
 import type { Tally } from './tally.ts';
@@ -21,6 +22,7 @@ export interface BrokerOptions {
   readonly inFlight: InFlight;
   readonly supply: Supply;
   readonly watcher: Watcher;
+  readonly board: ProgressBoard;
   readonly tally: Tally;
   readonly bell: Bell;
   /** Kinds that still fit into the remaining time. */
@@ -37,7 +39,8 @@ const LONGEST_REST_MS = 1_000;
 
 /**
  * Turns the demand of all free slots into one claim, and all attempts that ended meanwhile into one settlement, in rounds:
- * settle, watch, claim. No timers when busy: a batch is what gathered while the last statement was on the way.
+ * settle, watch, tell progress, claim. No timers when busy: a batch is what gathered while the last statement was on the
+ * way.
  */
 export class Broker {
   readonly #options: BrokerOptions;
@@ -60,7 +63,7 @@ export class Broker {
       await setImmediate();
       const kinds = this.#options.kinds();
       reason ??= this.#reasonToStop(kinds);
-      const idle = inFlight.size === 0 && attempts.unsettled.length === 0;
+      const idle = inFlight.size === 0 && attempts.unsettled.length === 0 && !attempts.waiting;
       if (end.aborted || (reason && idle)) return { reason: reason ?? 'deadline', failure };
       const restMs = this.#restMs(reason === undefined);
       if (restMs > 0) {
@@ -85,11 +88,13 @@ export class Broker {
   }
 
   async #round(claimable: Kinds | undefined): Promise<void> {
-    const { db, supply, watcher } = this.#options;
+    const { db, supply, watcher, board } = this.#options;
     this.#doing = 'settle';
     await this.#settle();
     this.#doing = 'watch';
     await watcher.look(db);
+    this.#doing = 'progress';
+    await board.write(db);
     if (!claimable) return;
     this.#doing = 'release';
     await supply.releaseLost(db);
@@ -108,8 +113,9 @@ export class Broker {
     for (const verb of VERBS) {
       const batch = nextBatch(attempts.unsettled, verb);
       if (batch.length === 0) continue;
-      const settled = await settle(db, batch);
+      const { settled, blocked } = await settle(db, batch);
       attempts.settled(batch);
+      attempts.setAside(blocked);
       for (const one of settled) tally.settled(one);
     }
   }
@@ -136,11 +142,11 @@ export class Broker {
 
   /** Milliseconds until there is something to do; 0: a round is due. */
   #restMs(claiming: boolean): number {
-    const { attempts, supply, watcher } = this.#options;
+    const { attempts, supply, watcher, board } = this.#options;
     if (attempts.unsettled.length > 0) return 0;
     const now = performance.now();
     const mayClaim = claiming && this.#freeSlots() > 0;
     const pollMs = this.#suspectQueue === undefined ? supply.restMs(now) : 0;
-    return Math.min(mayClaim ? pollMs : Infinity, watcher.restMs(now), LONGEST_REST_MS);
+    return Math.min(mayClaim ? pollMs : Infinity, watcher.restMs(now), board.restMs(now), LONGEST_REST_MS);
   }
 }

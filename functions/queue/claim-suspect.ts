@@ -38,7 +38,7 @@ SELECT c.id, c.kind, c.priority, c.subject, c.attempts, c.max_attempts, c.reaps,
        to_char(c.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
        to_char(c.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at,
        (extract(epoch FROM c.started_at - c.run_at) * 1000)::float8 AS waited_ms,
-       p.payload
+       p.payload, c.request_id, c.traceparent
 FROM claimed c
 LEFT JOIN millrace.payloads_of(ARRAY(SELECT c.id FROM claimed c)) p ON p.id = c.id`;
 

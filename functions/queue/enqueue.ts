@@ -1,10 +1,7 @@
-import type * as z from 'zod';
-import type { Contract, Contracts } from './contract.ts';
 import type { Db } from './db.ts';
-import { MillraceError } from './errors.ts';
+import { IdempotencyKeyReusedError } from './errors.ts';
 import type { JobId } from './job.ts';
-import { parsePayload } from './payload.ts';
-import { assertStorable } from './storable.ts';
+import { sqlState } from './postgres-error.ts';
 
 export interface NewJob {
   /** Given: an enqueue that is sent again with it changes nothing and answers the same. Default: a new UUIDv7. */
@@ -23,64 +20,142 @@ export interface NewJob {
   readonly subject?: string | undefined;
   /** 1 to 1,000, default 5. */
   readonly maxAttempts?: number | undefined;
+  /**
+   * 1 to 255 characters. The same kind, key and payload again answer the first job (`replayed`), for at least 24 h and as
+   * long as the job is kept; another payload is an IdempotencyKeyReusedError.
+   */
+  readonly idempotencyKey?: string | undefined;
+  /** 1 to 255 characters. At most one pending job of a kind has it: one that is there answers for this one (`kept`). */
+  readonly uniqueKey?: string | undefined;
+  /** `live`: a running job of that kind and `uniqueKey` answers for it, too. Default `pending`. */
+  readonly uniqueWhile?: 'pending' | 'live' | undefined;
+  /** What the pending job of the same `uniqueKey` takes over from this one (`replaced`). Default nothing. */
+  readonly replace?: readonly ('payload' | 'run_at')[] | undefined;
+  /** Id of the request that the job comes from, 1 to 255 characters. */
+  readonly requestId?: string | undefined;
+  /** W3C trace context, 1 to 255 characters. */
+  readonly traceparent?: string | undefined;
 }
 
-export type TypedJob<C extends Contracts, Kind extends keyof C & string> = Omit<NewJob, 'kind' | 'payload'> & {
-  readonly kind: Kind;
-  readonly payload: z.input<C[Kind]['payload']>;
-};
-
-/** A kind that the given contracts do not have; in TypeScript it does not compile. */
-export class UnknownKindError extends MillraceError {
-  readonly code = 'unknown_kind';
+/** The job that stands for an enqueued one. */
+export interface Enqueued {
+  readonly id: JobId;
+  /**
+   * - `created`: by this call, or by an earlier one that gave the same id
+   * - `replayed`: the idempotency key is known
+   * - `kept`: a job with the same unique key is there
+   * - `replaced`: likewise, and it took over what `replace` names
+   */
+  readonly outcome: 'created' | 'replayed' | 'kept' | 'replaced';
+  /** The idempotency key outlived its job: `id` leads to nothing any more. */
+  readonly pruned: boolean;
 }
 
+export interface Patience {
+  /** Milliseconds for which each lock is waited for; then SQLSTATE 55P03. Default: the connection's lock_timeout. */
+  readonly lockTimeoutMs?: number | undefined;
+}
+
+/** Jobs that one call takes. */
+export const MAX_JOBS = 1000;
+
+const ENQUEUE_MANY = `
+SELECT e.id, e.outcome, e.pruned
+FROM millrace.enqueue_many($1::text::jsonb) e
+ORDER BY e.index`;
+
+// The CASE makes the call wait for the setting, which ends with the transaction.
+const ENQUEUE_MANY_IN_TIME = `
+WITH patience AS MATERIALIZED (
+  SELECT set_config('lock_timeout', $2::text, true) AS lock_timeout
+)
+SELECT e.id, e.outcome, e.pruned
+FROM patience p
+CROSS JOIN LATERAL millrace.enqueue_many(CASE WHEN p.lock_timeout IS NOT NULL THEN $1::text::jsonb END) e
+ORDER BY e.index`;
+
+/**
+ * Puts up to 1,000 jobs in as they are, all or none, and answers in their order. The database refuses what is out of
+ * bounds, naming it (SQLSTATE 22023: `jobs[3].priority …`).
+ * @throws IdempotencyKeyReusedError
+ */
+export async function insertJobs(
+  db: Db,
+  jobs: readonly NewJob[],
+  { lockTimeoutMs }: Patience = {},
+): Promise<Enqueued[]> {
+  const items = JSON.stringify(jobs.map(itemOf));
+  const answer =
+    lockTimeoutMs === undefined
+      ? db.query<Enqueued>(ENQUEUE_MANY, [items])
+      : db.query<Enqueued>(ENQUEUE_MANY_IN_TIME, [items, String(lockTimeoutMs)]);
+  return (await answer.catch(named)).rows;
+}
+
+// Without keys there is nothing to answer but an id, and the plain function takes half the time of the other.
 const ENQUEUE = `
 SELECT millrace.enqueue(
   kind => $1,
-  payload => $2::jsonb,
-  run_at => coalesce($3::timestamptz, clock_timestamp() + make_interval(secs => $4::float8)),
-  priority => coalesce($5::int, 0),
-  queue => coalesce($6, 'default'),
+  payload => $2::text::jsonb,
+  run_at => coalesce($3::text::timestamptz, clock_timestamp() + make_interval(secs => $4::float8)),
+  priority => $5::int,
+  queue => $6,
   subject => $7,
-  max_attempts => coalesce($8::int, 5),
-  id => $9::uuid
+  max_attempts => $8::int,
+  id => $9::uuid,
+  request_id => $10,
+  traceparent => $11
 ) AS id`;
 
-/** Puts a job in as it is. The database refuses what is out of bounds (SQLSTATE 23514). */
-export async function insertJob(db: Db, job: NewJob): Promise<JobId> {
+/** Puts one job in as it is, like insertJobs. What is out of bounds is SQLSTATE 23514 if the job has no key. */
+export async function insertJob(db: Db, job: NewJob, patience?: Patience): Promise<Enqueued> {
+  if (hasKey(job)) return (await insertJobs(db, [job], patience))[0] as Enqueued;
   const { rows } = await db.query<{ id: JobId }>(ENQUEUE, [
     job.kind,
     JSON.stringify(job.payload) ?? 'null',
-    job.runAt,
-    job.delaySeconds,
-    job.priority,
-    job.queue,
-    job.subject,
-    job.maxAttempts,
-    job.id,
+    job.runAt ?? null,
+    job.delaySeconds ?? null,
+    job.priority ?? null,
+    job.queue ?? null,
+    job.subject ?? null,
+    job.maxAttempts ?? null,
+    job.id ?? null,
+    job.requestId ?? null,
+    job.traceparent ?? null,
   ]);
-  return (rows[0] as { id: JobId }).id;
+  return { id: (rows[0] as { id: JobId }).id, outcome: 'created', pruned: false };
 }
 
-/**
- * Puts a job in with the caller's own client, so that it joins the transaction that is open there: it becomes visible to
- * workers with the commit, and never if that rolls back. `queue` and `maxAttempts` default to the contract's.
- * @throws PayloadError, UnstorableError or UnknownKindError before anything is sent: the transaction stays usable
- */
-export async function enqueue<C extends Contracts, Kind extends keyof C & string>(
-  client: Db,
-  contracts: C,
-  job: TypedJob<C, Kind>,
-): Promise<JobId> {
-  const contract: Contract | undefined = Object.hasOwn(contracts, job.kind) ? contracts[job.kind] : undefined;
-  if (!contract) {
-    const known = Object.keys(contracts).join(', ') || 'none';
-    throw new UnknownKindError(`kind "${job.kind}" has no contract; known kinds: ${known}`);
-  }
-  // What the worker will read is what must fit: JSON turns a Date into text, and leaves undefined out.
-  const stored: unknown = JSON.parse(assertStorable(job.payload));
-  await parsePayload(contract.payload, stored);
-  const { queue = contract.queue, maxAttempts = contract.maxAttempts } = job;
-  return insertJob(client, { ...job, payload: stored, queue, maxAttempts });
+/** Whether others may stand in its way, or answer for it. */
+export function hasKey({ idempotencyKey, uniqueKey, uniqueWhile, replace }: NewJob): boolean {
+  return (idempotencyKey ?? uniqueKey ?? uniqueWhile ?? replace) !== undefined;
+}
+
+/** An item of millrace.enqueue_many: the fields as the wire names them. JSON leaves out what is undefined. */
+function itemOf(job: NewJob) {
+  return {
+    id: job.id,
+    kind: job.kind,
+    payload: job.payload,
+    run_at: job.runAt,
+    delay_seconds: job.delaySeconds,
+    priority: job.priority,
+    queue: job.queue,
+    subject: job.subject,
+    max_attempts: job.maxAttempts,
+    idempotency_key: job.idempotencyKey,
+    unique_key: job.uniqueKey,
+    unique_while: job.uniqueWhile,
+    replace: job.replace,
+    request_id: job.requestId,
+    traceparent: job.traceparent,
+  };
+}
+
+/** Turns the database's own error into ours; its DETAIL says which items: `index=3` or `index=3,7`. */
+function named(error: unknown): never {
+  if (sqlState(error) !== 'MR001') throw error;
+  const { message, detail } = error as Error & { detail?: string };
+  const indexes = detail?.replace('index=', '').split(',').map(Number) ?? [0];
+  throw new IdempotencyKeyReusedError(message, indexes, { cause: error });
 }

@@ -58,6 +58,26 @@ export class TransactionUsedError extends MillraceError {
   readonly code = 'transaction_used';
 }
 
+/** A kind that the given contracts do not have; in TypeScript it does not compile. */
+export class UnknownKindError extends MillraceError {
+  readonly code = 'unknown_kind';
+}
+
+/** The idempotency key of an enqueued job stands for one of the same kind with another payload. */
+export class IdempotencyKeyReusedError extends MillraceError {
+  readonly code = 'idempotency_key_reused';
+  /** Places in the batch, from 0, of all jobs whose key is taken so; 0 if it was one job. */
+  readonly indexes: readonly number[];
+  constructor(message: string, indexes: readonly number[], options?: ErrorOptions) {
+    super(message, options);
+    this.indexes = indexes;
+  }
+  /** The first of them. */
+  get index(): number {
+    return this.indexes[0] ?? 0;
+  }
+}
+
 /** A value that jsonb cannot hold. Refused before it is sent, so that no statement and no transaction fails on it. */
 export class UnstorableError extends MillraceError {
   readonly code = 'unstorable';

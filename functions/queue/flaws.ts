@@ -61,6 +61,6 @@ export function flawsOf(
   return flaws;
 }
 
-function isContainer(value: unknown): value is object {
+export function isContainer(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }

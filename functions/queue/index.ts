@@ -12,17 +12,20 @@ export {
   ClaimLostError,
   DeadlineError,
   DrainError,
+  IdempotencyKeyReusedError,
   MillraceError,
   PermanentError,
   RetryAfter,
   Snooze,
   TransactionUsedError,
+  UnknownKindError,
   UnstorableError,
 } from './errors.ts';
 
 // It is checked and put in: pending.
 export { type Validated, validate } from './validate.ts';
-export { enqueue, insertJob, type NewJob, type TypedJob, UnknownKindError } from './enqueue.ts';
+export { enqueue, enqueueMany, type TypedJob } from './enqueue-typed.ts';
+export { type Enqueued, insertJob, insertJobs, type NewJob } from './enqueue.ts';
 export { PayloadError } from './payload.ts';
 
 // A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, claim.
@@ -30,15 +33,20 @@ export { type Connect, type Connection, RunFailedError, type RunOptions, type Ru
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
 // the statement; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
 // Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts), with
-// transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost claim.
+// transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost claim. What it says of its
+// progress is gathered by progress-board.ts and written by progress.ts.
 // Settle: judge.ts says what it came to, decide.ts what is written for it, batch.ts and settle.ts write it, by
-// complete.ts, retry.ts, bury.ts and release.ts.
+// complete.ts, bury.ts, retry.ts and release.ts, the last two by give-back.ts; around-blocked.ts keeps one that somebody
+// holds from stopping the others.
 export { backoff } from './backoff.ts';
 
 // What happens to it from outside.
 export { reap } from './reap.ts';
 export { cancel } from './cancel.ts';
 export { redrive } from './redrive.ts';
+export { redriveMany } from './redrive-many.ts';
+export { erase } from './erase.ts';
+export type { Operator } from './operator.ts';
 export { pause, resume } from './pause.ts';
 
 // How it is seen.

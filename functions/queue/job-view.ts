@@ -18,6 +18,19 @@ export interface JobView {
   readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly cancel_requested_at: string | null;
+  readonly idempotency_key: string | null;
+  readonly unique_key: string | null;
+  /** Of the HTTP request that put it in, or what its producer gave. */
+  readonly request_id: string | null;
+  /** How far the latest attempt is; null if it said nothing, and once the job has ended. */
+  readonly progress: Progress | null;
+}
+
+export interface Progress {
+  /** From 0 to 1. */
+  readonly fraction: number;
+  readonly note: string | null;
+  readonly updated_at: string;
 }
 
 /** One row of a listing: of its errors only the last one, without the stack, so that 200 rows stay below 1 MB. */
@@ -25,11 +38,23 @@ export interface ListedJob extends JobView {
   readonly last_error: Omit<AttemptError, 'stack'> | null;
 }
 
-/** Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs. */
+/**
+ * Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs.
+ * Progress is looked up once, and only for live jobs; by the view's three columns it would be three times.
+ */
 export const VIEW_COLUMNS = `
   j.id, j.kind, j.queue, j.subject, j.status, j.priority, j.attempts, j.max_attempts,
   to_char(j.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
   to_char(j.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at,
   to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
   to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS finished_at,
-  to_char(j.cancel_requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS cancel_requested_at`;
+  to_char(j.cancel_requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS cancel_requested_at,
+  j.idempotency_key, j.unique_key, j.request_id,
+  (
+    SELECT jsonb_build_object(
+      'fraction', p.progress,
+      'note', p.note,
+      'updated_at', to_char(p.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
+    FROM millrace.job_progress p
+    WHERE p.id = j.id AND p.updated_at >= j.started_at AND j.finished_at IS NULL
+  ) AS progress`;

@@ -25,6 +25,10 @@ export interface ClaimedJob extends Claim {
   readonly waitedMs: number;
   /** As stored; not yet parsed by the contract. */
   readonly payload: unknown;
+  /** Of the request that put the job in; null if none was told. */
+  readonly requestId: string | null;
+  /** W3C trace context of that request, as it was given: SQL takes any text. See trace.ts. */
+  readonly traceparent: string | null;
 }
 
 /** The same as the claiming statements return it. */
@@ -40,13 +44,16 @@ export interface ClaimedRow {
   readonly created_at: string;
   readonly waited_ms: number;
   readonly payload: unknown;
+  readonly request_id: string | null;
+  readonly traceparent: string | null;
 }
 
 export function claimedJob(row: ClaimedRow, token: string, queue: string): ClaimedJob {
   const { max_attempts: maxAttempts, run_at: runAt, created_at: createdAt, waited_ms: waitedMs } = row;
-  const { id, kind, priority, subject, attempts, reaps, payload } = row;
+  const { id, kind, priority, subject, attempts, reaps, payload, request_id: requestId, traceparent } = row;
   const counts = { attempts, maxAttempts, reaps };
-  return { id, token, kind, queue, priority, subject, ...counts, runAt, createdAt, waitedMs, payload };
+  const origin = { requestId, traceparent };
+  return { id, token, kind, queue, priority, subject, ...counts, runAt, createdAt, waitedMs, payload, ...origin };
 }
 
 /** One failed attempt, as kept in `errors`. At most 4 KB as JSON; the last 20 are kept. */
@@ -55,6 +62,8 @@ export interface AttemptError {
   /** ISO 8601, of the worker's clock: for people, never compared. */
   readonly started_at?: string;
   readonly failed_at?: string;
+  /** Which run it was, at most 200 characters (`RunOptions.where`). Absent when a lease ran out: the reaper cannot know. */
+  readonly where?: string;
   /** Class of what was thrown, `DeadlineError`, `LeaseExpired`, … */
   readonly name: string;
   readonly message: string;

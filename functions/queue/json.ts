@@ -1,4 +1,5 @@
-import { type Flaw, flawsOf, MAX_DEPTH, textFlaw } from './flaws.ts';
+import { AlteredNumber, MAY_ALTER, markAltered, type Reviver } from './altered-number.ts';
+import { type Flaw, flawsOf, isContainer, MAX_DEPTH, textFlaw } from './flaws.ts';
 
 export type ParsedJson =
   | { readonly kind: 'parsed'; readonly value: unknown }
@@ -13,20 +14,54 @@ export type ParsedJson =
  * 1e-400); NUL or half a surrogate pair in a string or key; `__proto__` keys. Of a key that comes twice the last wins.
  */
 export function parseJson(text: string): ParsedJson {
-  const tooDeep = depthFlaw(text);
+  const tooDeep = depthFlaw(text, MAX_DEPTH);
   if (tooDeep !== undefined) return { kind: 'flawed', flaws: [{ pointer: '', detail: tooDeep }] };
-  let value: unknown;
+  const read = readJson(text);
+  if (read.kind === 'malformed') return read;
+  const flaws = flawsOf(read.value, valueFlaw, keyFlaw);
+  return flaws.length === 0 ? read : { kind: 'flawed', flaws };
+}
+
+/**
+ * Reads a list of values as parseJson reads one, each on its own: `jsonFlaws` tells of each what is wrong with it. `levels`:
+ * how deep the values lie in the whole.
+ */
+export function parseJsonList(text: string, levels: number): Exclude<ParsedJson, { kind: 'flawed' }> {
+  // Without the reviver, whose recursion would end on the stack; what is too deep is refused for that alone.
+  return depthFlaw(text, MAX_DEPTH + levels) === undefined ? readJson(text) : readPlain(text);
+}
+
+/** What is wrong with one value of a list that parseJsonList has read, at most 20 flaws. */
+export function jsonFlaws(value: unknown): Flaw[] {
+  if (isDeeper(value, MAX_DEPTH)) return [{ pointer: '', detail: `is nested deeper than ${MAX_DEPTH} levels` }];
+  return flawsOf(value, valueFlaw, keyFlaw);
+}
+
+/** Level by level, since a depth of millions would end any recursion. */
+function isDeeper(value: unknown, levels: number): boolean {
+  let level = [value].filter(isContainer);
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === levels) return true;
+    level = level.flatMap((container) => Object.values(container)).filter(isContainer);
+  }
+  return false;
+}
+
+/** Numbers that JavaScript would change come as AlteredNumber. */
+function readJson(text: string): Exclude<ParsedJson, { kind: 'flawed' }> {
+  return MAY_ALTER.test(text) ? readPlain(text, markAltered) : readPlain(text);
+}
+
+function readPlain(text: string, reviver?: Reviver): Exclude<ParsedJson, { kind: 'flawed' }> {
   try {
-    value = MAY_ALTER.test(text) ? JSON.parse(text, markAltered as Reviver) : JSON.parse(text);
+    return { kind: 'parsed', value: JSON.parse(text, reviver) };
   } catch (error) {
     return { kind: 'malformed', detail: error instanceof Error ? error.message : String(error) };
   }
-  const flaws = flawsOf(value, valueFlaw, keyFlaw);
-  return flaws.length === 0 ? { kind: 'parsed', value } : { kind: 'flawed', flaws };
 }
 
 /** Scans before parsing: a reviver recurses, so 10,000 levels would end the stack there. */
-function depthFlaw(text: string): string | undefined {
+function depthFlaw(text: string, levels: number): string | undefined {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     switch (text[at]) {
@@ -35,7 +70,7 @@ function depthFlaw(text: string): string | undefined {
         break;
       case '{':
       case '[':
-        if (++depth > MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels, at character ${at + 1}`;
+        if (++depth > levels) return `is nested deeper than ${levels} levels, at character ${at + 1}`;
         break;
       case '}':
       case ']':
@@ -49,51 +84,6 @@ function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
   return at;
-}
-
-/** Any number that JavaScript alters has 16 digits in a row or an exponent (a point among fewer digits alters nothing). */
-const MAY_ALTER = /[0-9]{16}|[0-9][eE]/;
-
-/** Stands for a number that would not come back as it was sent. */
-class AlteredNumber {
-  readonly detail: string;
-  constructor(source: string, value: number) {
-    const shown = source.length > 40 ? `${source.slice(0, 40)}…` : source;
-    this.detail = `is the number ${shown}, which JSON parsing would turn into ${value}; send it as a string`;
-  }
-}
-
-type Reviver = (this: unknown, key: string, value: unknown) => unknown;
-
-/** `context.source` is the number's own text: in every V8 since Node 21, not yet in the type of JSON.parse. */
-function markAltered(_key: string, value: unknown, context: { source?: string }): unknown {
-  const { source } = context;
-  return typeof value === 'number' && source !== undefined && isAltered(source, value)
-    ? new AlteredNumber(source, value)
-    : value;
-}
-
-/** Fractions may lose digits, as everywhere in JSON; integers may not, nor may a number become infinite or nothing. */
-function isAltered(source: string, value: number): boolean {
-  const sent = decimal(source);
-  if (!Number.isFinite(value) || (value === 0 && sent.digits !== '')) return true;
-  if (sent.exponent < 0) return false;
-  const kept = decimal(String(value));
-  return kept.digits !== sent.digits || kept.exponent !== sent.exponent;
-}
-
-/** A number's text as digits × 10^exponent, without zeros at either end: equal numbers become equal. */
-function decimal(text: string): { digits: string; exponent: number } {
-  const [mantissa = '', power = '0'] = text.replace(/^-/, '').toLowerCase().split('e');
-  const [whole = '', fraction = ''] = mantissa.split('.');
-  const digits = whole + fraction;
-  // Loops, since /0+$/ takes quadratic time on a long row of zeros that ends in a 1.
-  let start = 0;
-  while (digits[start] === '0') start++;
-  let end = digits.length;
-  while (end > start && digits[end - 1] === '0') end--;
-  if (start === end) return { digits: '', exponent: 0 };
-  return { digits: digits.slice(start, end), exponent: Number(power) - fraction.length + digits.length - end };
 }
 
 function valueFlaw(value: unknown): string | undefined {

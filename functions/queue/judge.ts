@@ -27,6 +27,7 @@ export interface Circumstances {
   readonly attempt: number;
   readonly startedAt: Date;
   readonly failedAt: Date;
+  readonly where: string;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { ClaimedJob } from './job.ts';
 import { type Ending, judge } from './judge.ts';
 import type { Outcome } from './outcome.ts';
 import { parsePayload } from './payload.ts';
+import type { JobProgress } from './progress-board.ts';
 import type { Stopper } from './stopper.ts';
 import { sheltered } from './stray-rejections.ts';
 import type { JobTransaction } from './transaction.ts';
@@ -18,7 +19,10 @@ export type Processor = (payload: never, ctx: Context) => unknown;
 export interface PerformOptions {
   readonly stopper: Stopper;
   readonly transaction: JobTransaction;
+  readonly progress: JobProgress;
   readonly log: Log;
+  /** Which run it is, for the error of a failed attempt. */
+  readonly where: string;
   /** Default 2. */
   readonly graceSeconds?: number | undefined;
 }
@@ -32,10 +36,10 @@ export async function perform(
   job: ClaimedJob,
   contract: Contract,
   processor: Processor,
-  { stopper, transaction, log, graceSeconds = STOP_GRACE_SECONDS }: PerformOptions,
+  { stopper, transaction, progress, log, where, graceSeconds = STOP_GRACE_SECONDS }: PerformOptions,
 ): Promise<Outcome> {
   const startedAt = new Date();
-  const ctx = new AttemptContext(job, stopper, transaction, log);
+  const ctx = new AttemptContext(job, stopper, transaction, progress, log);
   const deadline = setTimeout(() => {
     stopper.stop(new DeadlineError(`ran longer than its ${contract.timeoutSeconds} s (timeoutSeconds)`));
   }, contract.timeoutSeconds * 1000);
@@ -48,6 +52,7 @@ export async function perform(
   });
   clearTimeout(deadline);
   clearTimeout(grace);
+  progress.end();
   if (ending.kind === 'abandoned') await givenUp(transaction);
   return judge(ending, {
     stopReason: stopper.reason,
@@ -55,6 +60,7 @@ export async function perform(
     attempt: job.attempts,
     startedAt,
     failedAt: new Date(),
+    where,
   });
 }
 

@@ -1,81 +1,177 @@
 import type { Db } from './db.ts';
+import type { JobId } from './job.ts';
 
-// An old dead job takes its payload along, should that still lie in the oldest partition.
-const PRUNE_DEAD = `
-WITH pruned AS (
-  DELETE FROM millrace.dead_jobs
-  WHERE id = ANY (ARRAY(
+/*
+ * Finished days go as a whole (upkeep); what remains is what never lies in a day that comes of age: the oldest partition, and
+ * ids from the future (of clocks that are ahead, or not of version 7 at all). Each takes its payload along, should that still
+ * be there.
+ */
+const PRUNE_JOBS = `
+WITH old AS MATERIALIZED (
+  SELECT dead.id
+  FROM (
     SELECT id
     FROM millrace.dead_jobs
     WHERE finished_at < now() - make_interval(days => $1)
     ORDER BY finished_at
-    LIMIT $2
-    FOR UPDATE SKIP LOCKED))
-  RETURNING id
-), payloads AS (
-  DELETE FROM millrace.payloads
-  WHERE id = ANY (ARRAY(SELECT id FROM pruned))
-)
-SELECT count(*)::int AS n
-FROM pruned`;
-
-// Days go as a whole (upkeep); what remains is what never lies in a day that comes of age: the oldest partition …
-const PRUNE_OLDEST = `
-WITH pruned AS (
-  DELETE FROM millrace.finished_jobs_oldest
-  WHERE id = ANY (ARRAY(
+    LIMIT $3
+    FOR UPDATE SKIP LOCKED
+  ) dead
+  UNION ALL
+  SELECT oldest.id
+  FROM (
     SELECT id
     FROM millrace.finished_jobs_oldest
-    WHERE finished_at < now() - make_interval(days => $1)
-    LIMIT $2
-    FOR UPDATE SKIP LOCKED))
-  RETURNING id
-), payloads AS (
-  DELETE FROM millrace.payloads
-  WHERE id = ANY (ARRAY(SELECT id FROM pruned))
-)
-SELECT count(*)::int AS n
-FROM pruned`;
-
-// … and ids from the future: of clocks that are ahead, or not of version 7 at all.
-const PRUNE_AHEAD = `
-WITH pruned AS (
-  DELETE FROM millrace.finished_jobs
-  WHERE id = ANY (ARRAY(
+    WHERE finished_at < now() - make_interval(days => $2)
+    LIMIT $3
+    FOR UPDATE SKIP LOCKED
+  ) oldest
+  UNION ALL
+  SELECT ahead.id
+  FROM (
     SELECT id
     FROM millrace.finished_jobs
     WHERE id >= millrace.uuidv7_floor(now() + interval '2 days')
-      AND finished_at < now() - make_interval(days => $1)
-    LIMIT $2
-    FOR UPDATE SKIP LOCKED))
-  RETURNING id
-), payloads AS (
+      AND finished_at < now() - make_interval(days => $2)
+    LIMIT $3
+    FOR UPDATE SKIP LOCKED
+  ) ahead
+),
+dead AS (
+  DELETE FROM millrace.dead_jobs
+  WHERE id = ANY (ARRAY(SELECT id FROM old))
+),
+finished AS (
+  DELETE FROM millrace.finished_jobs
+  WHERE id = ANY (ARRAY(SELECT id FROM old))
+),
+payloads AS (
   DELETE FROM millrace.payloads
-  WHERE id = ANY (ARRAY(SELECT id FROM pruned))
+  WHERE id = ANY (ARRAY(SELECT id FROM old))
+)
+SELECT count(*)::int AS n
+FROM old`;
+
+// In one snapshot, so that a job on the move is seen; in a statement of its own for the reason of docs/decisions/0004.
+const OLD_KEYS = `
+SELECT k.kind, k.key, k.job_id AS "jobId",
+       coalesce(
+         (SELECT true FROM millrace.live_jobs j WHERE j.id = k.job_id),
+         (SELECT true FROM millrace.finished_jobs j WHERE j.id = k.job_id),
+         (SELECT true FROM millrace.dead_jobs j WHERE j.id = k.job_id),
+         false) AS needed
+FROM millrace.idempotency_keys k
+WHERE k.checked_at < now() - make_interval(days => $1)
+ORDER BY k.checked_at
+LIMIT $2`;
+
+// By job as well: another reaper may have deleted the key since, and an enqueue put it in again.
+const PRUNE_KEYS = `
+WITH old AS MATERIALIZED (
+  SELECT o.kind, o.key, o.job_id, o.needed
+  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::boolean[]) o(kind, key, job_id, needed)
+),
+kept AS (
+  UPDATE millrace.idempotency_keys k
+  SET checked_at = clock_timestamp()
+  FROM old o
+  WHERE k.kind = o.kind AND k.key = o.key AND k.job_id = o.job_id AND o.needed
+),
+pruned AS (
+  DELETE FROM millrace.idempotency_keys k
+  USING old o
+  WHERE k.kind = o.kind AND k.key = o.key AND k.job_id = o.job_id AND NOT o.needed
+  RETURNING k.key
 )
 SELECT count(*)::int AS n
 FROM pruned`;
 
+// What is older than a minute: a job that ends at this moment may be telling its progress over another connection.
+const PRUNE_PROGRESS = `
+WITH pruned AS (
+  DELETE FROM millrace.job_progress
+  WHERE id = ANY (ARRAY(
+    SELECT p.id
+    FROM millrace.job_progress p
+    WHERE p.updated_at < now() - interval '1 minute'
+      AND (SELECT true FROM millrace.live_jobs j WHERE j.id = p.id) IS NULL
+    LIMIT $1))
+  RETURNING id
+)
+SELECT count(*)::int AS n
+FROM pruned`;
+
+const PRUNE_LOG = `
+WITH pruned AS (
+  DELETE FROM millrace.operator_log
+  WHERE id = ANY (ARRAY(
+    SELECT id
+    FROM millrace.operator_log
+    WHERE at < now() - interval '365 days'
+    ORDER BY at
+    LIMIT $1))
+  RETURNING id
+)
+SELECT count(*)::int AS n
+FROM pruned`;
+
+export interface Pruned {
+  /** Jobs. */
+  readonly pruned: number;
+  readonly prunedKeys: number;
+  readonly prunedProgress: number;
+  readonly prunedLog: number;
+  /** Some part came to its limit: call again. */
+  readonly more: boolean;
+}
+
 /**
  * Deletes what retention by partition does not reach: dead jobs, and finished jobs whose ids belong to no recent day, each
- * with its payload. Counters are not lowered. Rows that somebody holds (a redrive) are left for the next time.
+ * with its payload; idempotency keys of jobs that are in no table any more; progress of jobs that have ended; a year-old
+ * operator log. Counters are not lowered. Rows that somebody holds (a redrive) are left for the next time.
  *
  * @param options.deadKeepDays age since its end from which a dead job goes
  * @param options.keepDays age since its end from which a finished job goes
+ * @param options.keyKeepDays age of an idempotency key, or `keepDays` if that is more (default), at which it is looked at; one whose
+ * job is still there is looked at again after the same time
  * @param options.limit at most that many of each sort in this call
  */
 export async function prune(
   db: Db,
-  options: { deadKeepDays: number; keepDays: number; limit: number },
-): Promise<{ pruned: number }> {
-  let pruned = 0;
-  for (const [statement, days] of [
-    [PRUNE_DEAD, options.deadKeepDays],
-    [PRUNE_OLDEST, options.keepDays],
-    [PRUNE_AHEAD, options.keepDays],
-  ] as const) {
-    const { rows } = await db.query<{ n: number }>(statement, [days, options.limit]);
-    pruned += rows[0]?.n ?? 0;
-  }
-  return { pruned };
+  {
+    deadKeepDays,
+    keepDays,
+    keyKeepDays = 1,
+    limit,
+  }: { deadKeepDays: number; keepDays: number; keyKeepDays?: number; limit: number },
+): Promise<Pruned> {
+  const pruned = await counted(db, PRUNE_JOBS, [deadKeepDays, keepDays, limit]);
+  const keys = await pruneKeys(db, Math.max(keepDays, keyKeepDays), limit);
+  const prunedProgress = await counted(db, PRUNE_PROGRESS, [limit]);
+  const prunedLog = await counted(db, PRUNE_LOG, [limit]);
+  const more = Math.max(pruned, keys.seen, prunedProgress, prunedLog) >= limit;
+  return { pruned, prunedKeys: keys.pruned, prunedProgress, prunedLog, more };
+}
+
+interface OldKey {
+  kind: string;
+  key: string;
+  jobId: JobId;
+  needed: boolean;
+}
+
+async function pruneKeys(db: Db, keepDays: number, limit: number): Promise<{ seen: number; pruned: number }> {
+  const { rows } = await db.query<OldKey>(OLD_KEYS, [keepDays, limit]);
+  if (rows.length === 0) return { seen: 0, pruned: 0 };
+  const pruned = await counted(db, PRUNE_KEYS, [
+    rows.map((row) => row.kind),
+    rows.map((row) => row.key),
+    rows.map((row) => row.jobId),
+    rows.map((row) => row.needed),
+  ]);
+  return { seen: rows.length, pruned };
+}
+
+async function counted(db: Db, statement: string, values: unknown[]): Promise<number> {
+  return (await db.query<{ n: number }>(statement, values)).rows[0]?.n ?? 0;
 }

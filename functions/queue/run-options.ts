@@ -23,6 +23,11 @@ export interface RunOptions<C extends Contracts> {
   readonly signal?: AbortSignal | undefined;
   readonly emit: Emit;
   readonly log: Log;
+  /**
+   * Which run it is, for whoever reads a job's errors (`errors[].where`): at most 200 characters, the rest is cut.
+   * Default `host:pid`.
+   */
+  readonly where?: string | undefined;
   /** Seconds by which a lease outlives its job's deadline. Default 10; less makes tests of crashes quick. */
   readonly leaseMarginSeconds?: number | undefined;
   /** Seconds that a statement of the run may take; then it is given up with its connection. Default 10. */
@@ -53,7 +58,10 @@ export function checkOptions<C extends Contracts>({
 export function performableKinds<C extends Contracts>({
   contracts,
   processors,
-}: RunOptions<C>): Map<string, Performable> {
+}: {
+  readonly contracts: C;
+  readonly processors: Partial<Processors<C>>;
+}): Map<string, Performable> {
   const code = new Map<string, unknown>(Object.entries(processors));
   const kinds = new Map<string, Performable>();
   for (const [kind, contract] of Object.entries(contracts)) {

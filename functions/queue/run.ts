@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Attempts } from './attempts.ts';
 import { backoff } from './backoff.ts';
 import { Bell } from './bell.ts';
@@ -11,6 +12,7 @@ import { InFlight } from './in-flight.ts';
 import { perform } from './perform.ts';
 import { reasonToStop } from './phase.ts';
 import { failureEvent } from './postgres-error.ts';
+import { ProgressBoard } from './progress-board.ts';
 import { RunClock } from './run-clock.ts';
 import { checkOptions, type Performable, performableKinds, type RunOptions, servedQueues } from './run-options.ts';
 import { SteadyConnection } from './steady-connection.ts';
@@ -93,6 +95,8 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
   const fitting = (remainingMs: number) => kindsThatFit(kinds, remainingMs, options.leaseMarginSeconds);
   const bell = new Bell();
   const inFlight = new InFlight();
+  const board = new ProgressBoard(bell);
+  const where = options.where ?? `${hostname()}:${process.pid}`;
   const supply = new Supply(servedQueues(options), fitting(Infinity), emit);
   const attempts = new Attempts({
     inFlight,
@@ -101,7 +105,13 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
     perform: (job, stopper) => {
       const { processor, ...contract } = kindOf(job.kind);
       const transaction = new JobTransaction(job, pool, clock.end);
-      return perform(job, contract, processor, { stopper, transaction, log: options.log });
+      return perform(job, contract, processor, {
+        stopper,
+        transaction,
+        progress: board.of(job),
+        log: options.log,
+        where,
+      });
     },
     delaySeconds: (kind, count) => backoff(kindOf(kind).backoff, count),
   });
@@ -114,6 +124,7 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
     tally,
     bell,
     watcher: new Watcher(inFlight),
+    board,
     kinds: () => fitting(clock.remainingMs),
     reasonToStop: (at) =>
       reasonToStop({

@@ -1,11 +1,13 @@
+import { aroundBlocked, type Patience } from './around-blocked.ts';
 import type { Ended, Written } from './batch.ts';
 import { bury } from './bury.ts';
 import { complete } from './complete.ts';
 import type { Db } from './db.ts';
+import type { Returned } from './give-back.ts';
 import type { AttemptError, Claim, JobId } from './job.ts';
 import { faultOf } from './postgres-error.ts';
 import { release } from './release.ts';
-import { type Returned, retry } from './retry.ts';
+import { retry } from './retry.ts';
 
 /** What the database made of it. `refused`: not even its error could be stored, so its lease has to run out. */
 export type Verdict = 'completed' | 'retried' | 'buried' | 'released' | 'cancelled' | 'overtaken' | 'refused';
@@ -16,37 +18,55 @@ export interface Settled {
   readonly verdict: Verdict;
 }
 
+export interface Settlements {
+  readonly settled: readonly Settled[];
+  /** Somebody's open transaction holds the job's row: nothing was written, and it is to be tried again. */
+  readonly blocked: readonly Ended[];
+}
+
 /**
- * Settles attempts of one verb in one statement. A batch with a bad value is settled row by row, so that a bad row costs
- * only itself. Rejects if the database failed; then it is to be repeated whole, which is harmless: what was accepted
- * before is accepted again by its token.
+ * Settles attempts of one verb in one statement. A batch with a bad value, or with a row that somebody holds, is settled row
+ * by row, so that such a row costs only itself. Rejects if the database failed; then it is to be repeated whole, which is
+ * harmless: what was accepted before is accepted again by its token.
  */
-export async function settle(db: Db, batch: readonly Ended[]): Promise<Settled[]> {
+export async function settle(db: Db, batch: readonly Ended[]): Promise<Settlements> {
   try {
-    const verdicts = await write(db, batch);
-    return batch.map((ended) => ({ ended, verdict: verdicts.get(ended.job.id) ?? 'overtaken' }));
+    return sorted(batch, await write(db, batch));
   } catch (error) {
     if (faultOf(error) !== 'row') throw error;
     const [only] = batch;
     if (only === undefined || batch.length > 1) return oneByOne(db, batch);
     const other = instead(only, error);
-    return other ? settle(db, [{ ...only, settlement: other }]) : [{ ended: only, verdict: 'refused' }];
+    return other
+      ? settle(db, [{ ...only, settlement: other }])
+      : { settled: [{ ended: only, verdict: 'refused' }], blocked: [] };
   }
 }
 
-async function oneByOne(db: Db, batch: readonly Ended[]): Promise<Settled[]> {
-  const settled: Settled[] = [];
-  for (const ended of batch) settled.push(...(await settle(db, [ended])));
-  return settled;
+async function oneByOne(db: Db, batch: readonly Ended[]): Promise<Settlements> {
+  const all: Settlements[] = [];
+  for (const ended of batch) all.push(await settle(db, [ended]));
+  return { settled: all.flatMap(({ settled }) => settled), blocked: all.flatMap(({ blocked }) => blocked) };
 }
 
-async function write(db: Db, batch: readonly Ended[]): Promise<Map<JobId, Verdict>> {
+function sorted(batch: readonly Ended[], verdicts: ReadonlyMap<JobId, Verdict | 'blocked'>): Settlements {
+  const settled: Settled[] = [];
+  const blocked: Ended[] = [];
+  for (const ended of batch) {
+    const verdict = verdicts.get(ended.job.id) ?? 'overtaken';
+    if (verdict === 'blocked') blocked.push(ended);
+    else settled.push({ ended, verdict });
+  }
+  return { settled, blocked };
+}
+
+async function write(db: Db, batch: readonly Ended[]): Promise<Map<JobId, Verdict | 'blocked'>> {
   const verb = batch[0]?.settlement.kind;
   switch (verb) {
     case 'complete':
-      return all('completed', await complete(db, claims(batch, verb)));
+      return accepted('completed', claims(batch, verb), (some, patience) => complete(db, some, patience));
     case 'bury':
-      return all('buried', await bury(db, claims(batch, verb)));
+      return accepted('buried', claims(batch, verb), (some, patience) => bury(db, some, patience));
     case 'retry':
       return returned('retried', await retry(db, claims(batch, verb)));
     case 'release':
@@ -66,20 +86,35 @@ function claims<Verb extends Written['kind']>(
   );
 }
 
-function all(verdict: Verdict, ids: readonly JobId[]): Map<JobId, Verdict> {
-  return new Map(ids.map((id) => [id, verdict]));
+async function accepted<C extends Claim>(
+  verdict: Verdict,
+  all: readonly C[],
+  verb: (some: readonly C[], patience: Patience) => Promise<JobId[]>,
+): Promise<Map<JobId, Verdict | 'blocked'>> {
+  const pairs = await aroundBlocked<C, readonly [JobId, Verdict | 'blocked']>(
+    all,
+    async (some, patience) => (await verb(some, patience)).map((id) => [id, verdict]),
+    ({ id }) => [[id, 'blocked']],
+  );
+  return new Map(pairs);
 }
 
-function returned(verdict: Verdict, rows: readonly Returned[]): Map<JobId, Verdict> {
-  return new Map(rows.map(({ id, status }) => [id, status === 'cancelled' ? 'cancelled' : verdict]));
+function returned(verdict: Verdict, rows: readonly Returned[]): Map<JobId, Verdict | 'blocked'> {
+  return new Map(rows.map(({ id, status }) => [id, status === 'pending' ? verdict : status]));
 }
 
 /** What is written for a row that fails even alone. A job whose result cannot be kept is not run again: that would repeat its effects. */
 function instead({ job, settlement }: Ended, cause: unknown): Written | undefined {
   if (settlement.kind === 'release') return undefined;
   if (settlement.kind === 'complete') return { kind: 'bury', error: unstorable('result', job.attempts, cause) };
-  if (settlement.error.name === UNSTORABLE) return undefined;
-  return { ...settlement, error: unstorable('error', job.attempts, cause) };
+  const { error } = settlement;
+  if (error.name === UNSTORABLE) return undefined;
+  return { ...settlement, error: { ...circumstances(error), ...unstorable('error', job.attempts, cause) } };
+}
+
+/** When and where it failed stays known. */
+function circumstances({ started_at, failed_at, where }: AttemptError): Partial<AttemptError> {
+  return { ...(started_at && { started_at }), ...(failed_at && { failed_at }), ...(where && { where }) };
 }
 
 function unstorable(what: 'result' | 'error', attempt: number, cause: unknown): AttemptError {

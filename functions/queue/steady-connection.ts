@@ -1,5 +1,5 @@
-import type { QueryResult, QueryResultRow } from 'pg';
-import type { Db } from './db.ts';
+import type { QueryResultRow } from 'pg';
+import type { Answer, Db } from './db.ts';
 import { MillraceError } from './errors.ts';
 import { faultOf } from './postgres-error.ts';
 
@@ -27,7 +27,7 @@ export class ConnectionLostError extends MillraceError {
 
 /** The connection behind it, for as long as that one lasts. */
 export interface Session extends Db {
-  query<Row extends QueryResultRow>(text: string, values?: unknown[], timeoutMs?: number): Promise<QueryResult<Row>>;
+  query<Row extends QueryResultRow>(text: string, values?: unknown[], timeoutMs?: number): Promise<Answer<Row>>;
   broken(): boolean;
 }
 
@@ -53,7 +53,7 @@ export class SteadyConnection implements Db {
     this.#timeoutMs = timeoutMs;
   }
 
-  async query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<QueryResult<Row>> {
+  async query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<Answer<Row>> {
     return (await this.session()).query<Row>(text, values);
   }
 
@@ -74,7 +74,7 @@ export class SteadyConnection implements Db {
     text: string,
     values?: unknown[],
     timeoutMs = this.#timeoutMs(),
-  ): Promise<QueryResult<Row>> {
+  ): Promise<Answer<Row>> {
     if (this.#connection !== connection) throw new ConnectionLostError('the connection to the database is gone');
     try {
       return await within(timeoutMs, connection.query<Row>(text, values));

@@ -39,9 +39,9 @@ export class Tally {
     this.#emit = emit;
   }
 
-  claimed({ id, kind, attempts: attempt, waitedMs }: ClaimedJob): void {
+  claimed(job: ClaimedJob): void {
     this.#counts.claimed++;
-    this.#emit({ name: 'job.claimed', id, kind, attempt, waitedMs });
+    this.#emit({ name: 'job.claimed', ...named(job), waitedMs: job.waitedMs });
   }
 
   /** `ctx.transaction` committed the completion with the processor's writes. */
@@ -80,6 +80,6 @@ export class Tally {
   }
 }
 
-function named({ id, kind, attempts }: ClaimedJob) {
-  return { id, kind, attempt: attempts };
+function named({ id, kind, attempts, requestId, traceparent }: ClaimedJob) {
+  return { id, kind, attempt: attempts, requestId, traceparent };
 }

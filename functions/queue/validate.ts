@@ -1,8 +1,8 @@
-import * as z from 'zod';
-import { type Contract, type Contracts, NAME } from './contract.ts';
+import type { Contract, Contracts } from './contract.ts';
 import type { NewJob } from './enqueue.ts';
 import { type Flaw, MAX_FLAWS } from './flaws.ts';
-import { MAX_AHEAD_SECONDS, parseRunAt } from './run-at.ts';
+import { jobRequest } from './job-request.ts';
+import { parseRunAt } from './run-at.ts';
 import { flawsOfIssues } from './zod-flaws.ts';
 
 export type Validated =
@@ -21,7 +21,7 @@ export async function validate(
   contracts: Contracts,
   { payloadMaxBytes }: { payloadMaxBytes: number },
 ): Promise<Validated> {
-  const parsed = requestSchema.safeParse(request);
+  const parsed = jobRequest.safeParse(request);
   if (parsed.error?.issues.some((issue) => issue.path.length === 0 && issue.code === 'invalid_type')) {
     return { kind: 'invalid', flaws: flawsOfIssues(parsed.error.issues) };
   }
@@ -47,30 +47,13 @@ export async function validate(
     runAt: runAt !== undefined && 'runAt' in runAt ? runAt.runAt : undefined,
     delaySeconds: data.delay_seconds,
     maxAttempts: data.max_attempts ?? contract.maxAttempts,
+    idempotencyKey: data.idempotency_key,
+    uniqueKey: data.unique_key,
+    uniqueWhile: data.unique_while,
+    replace: data.replace,
   };
   return { kind: 'valid', job };
 }
-
-/** The request on the wire. Its bounds are those of the table's CHECKs (migrations/0001). */
-const requestSchema = z
-  .strictObject({
-    kind: z.unknown().optional(), // contractOf looks at it, and its answer names the kinds
-    payload: z.unknown(),
-    queue: z.string().regex(NAME, `must match ${NAME.source}`).optional(),
-    // Characters, as char_length counts them, not UTF-16 units.
-    subject: z
-      .string()
-      .refine((text) => text !== '' && [...text].length <= 255, 'must have 1 to 255 characters')
-      .optional(),
-    priority: z.int().min(-5).max(5).optional(),
-    run_at: z.string().optional(),
-    delay_seconds: z.number().min(0).max(MAX_AHEAD_SECONDS).optional(),
-    max_attempts: z.int().min(1).max(1000).optional(),
-  })
-  .refine((request) => request.run_at === undefined || request.delay_seconds === undefined, {
-    path: ['delay_seconds'],
-    error: 'excludes run_at: send one of the two',
-  });
 
 /** Own properties only: "constructor" is no kind. */
 function contractOf(kind: unknown, contracts: Contracts): Contract | undefined {

@@ -4,6 +4,7 @@ import { databaseEnv, readEnv, reapEnv } from '../lambda/env.ts';
 import { createLog } from '../lambda/log.ts';
 import { once } from '../lambda/once.ts';
 import { loggedEvents, putMetrics, snakeCased } from '../lambda/telemetry.ts';
+import type { JobId } from '../queue/job.ts';
 import { prune } from '../queue/prune.ts';
 import { reap } from '../queue/reap.ts';
 import { rollUp } from '../queue/roll-up.ts';
@@ -28,28 +29,60 @@ export interface ReapSummary {
   dropped: readonly string[];
   /** Somebody held a lock on the partitions: the next tick goes on. */
   postponed: boolean;
+  /** Somebody's open transaction holds their unique key: the next tick tries again. */
+  blocked: number;
+  /** Jobs; then idempotency keys, progress rows, and rows of the operators' log. */
   pruned: number;
+  prunedKeys: number;
+  prunedProgress: number;
+  prunedLog: number;
 }
+
+const NOTHING: ReapSummary = {
+  reaped: 0,
+  blocked: 0,
+  rolledUp: 0,
+  created: [],
+  dropped: [],
+  postponed: false,
+  pruned: 0,
+  prunedKeys: 0,
+  prunedProgress: 0,
+  prunedLog: 0,
+};
+
+const PRUNED = ['pruned', 'prunedKeys', 'prunedProgress', 'prunedLog'] as const;
 
 /**
  * One tick of the reaper: takes back jobs whose lease ran out, then keeps the tables small. A part that fails does not keep
  * the others from running; what failed is thrown at the end, all of it.
  */
 export async function handler(_event: unknown, context: Context): Promise<ReapSummary> {
-  const log = createLog({ function: 'reap', request_id: context.awsRequestId });
-  const { RETENTION_DAYS: keepDays, DEAD_RETENTION_DAYS: deadKeepDays } = readEnv(reapEnv);
+  const log = createLog({ function: 'reap', aws_request_id: context.awsRequestId });
+  const {
+    RETENTION_DAYS: keepDays,
+    DEAD_RETENTION_DAYS: deadKeepDays,
+    IDEMPOTENCY_RETENTION_DAYS: keyKeepDays,
+  } = readEnv(reapEnv);
   const db = database();
   const timeLeft = () => context.getRemainingTimeInMillis() > LEAST_MS;
-  const done: ReapSummary = { reaped: 0, rolledUp: 0, created: [], dropped: [], postponed: false, pruned: 0 };
+  const done = { ...NOTHING };
 
   const failures = await inTurn({
     reap: async () => {
       const emit = loggedEvents(log);
-      for (let count = REAP_BATCH; count === REAP_BATCH && timeLeft(); done.reaped += count) {
-        const jobs = await reap(db, { limit: REAP_BATCH });
-        for (const job of jobs) emit({ name: 'job.reaped', ...job });
-        count = jobs.length;
+      const blocked: JobId[] = [];
+      for (let found = true; found && timeLeft(); ) {
+        const jobs = await reap(db, { limit: REAP_BATCH, except: blocked });
+        found = jobs.length > 0;
+        for (const { status, ...job } of jobs) {
+          if (status === 'blocked') blocked.push(job.id);
+          if (status === 'blocked' || status === 'returned') continue;
+          emit({ name: 'job.reaped', ...job, status });
+          done.reaped++;
+        }
       }
+      done.blocked = blocked.length;
     },
     rollUp: async () => {
       done.rolledUp = await rollUp(db);
@@ -58,8 +91,10 @@ export async function handler(_event: unknown, context: Context): Promise<ReapSu
       Object.assign(done, await upkeep(db, { keepDays, aheadDays: AHEAD_DAYS }));
     },
     prune: async () => {
-      for (let count = PRUNE_BATCH; count >= PRUNE_BATCH && timeLeft(); done.pruned += count) {
-        count = (await prune(db, { keepDays, deadKeepDays, limit: PRUNE_BATCH })).pruned;
+      for (let more = true; more && timeLeft(); ) {
+        const pruned = await prune(db, { keepDays, deadKeepDays, keyKeepDays, limit: PRUNE_BATCH });
+        for (const part of PRUNED) done[part] += pruned[part];
+        more = pruned.more;
       }
     },
     measure: async () => {

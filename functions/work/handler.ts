@@ -22,7 +22,8 @@ const tick = z.object({ slot: z.int().min(0) });
 export async function handler(event: unknown, context: Context): Promise<RunSummary> {
   const { slot } = tick.parse(event);
   const env = readEnv(workerEnv);
-  const log = createLog({ function: 'work', request_id: context.awsRequestId, slot });
+  // `request_id` is that of a job's own request.
+  const log = createLog({ function: 'work', aws_request_id: context.awsRequestId, slot });
   const report = (summary: RunSummary) => {
     log.info('run ended', snakeCased(summary));
     putMetrics(context.functionName, {
@@ -46,6 +47,8 @@ export async function handler(event: unknown, context: Context): Promise<RunSumm
       signal: shutdown,
       emit: loggedEvents(log),
       log,
+      // All that finds the lines of this run in CloudWatch.
+      where: [context.functionName, context.awsRequestId, context.logStreamName].filter(Boolean).join(' '),
     });
     return report(summary);
   } catch (error) {

@@ -45,6 +45,8 @@ async function enqueue(url: string, { event, repository, body }: Delivery, optio
     signal: options.signal,
   });
   const text = await response.text();
+  if (response.status === 401)
+    throw new Error(`The runtime at ${url} wants tokens: stop it, or start it again without MILLRACE_AUTH=on.`);
   if (response.status !== 201)
     throw new Error(`POST ${url}/jobs answered ${response.status} to a delivery of "${event}": ${text}`);
   return (JSON.parse(text) as { id: string }).id;

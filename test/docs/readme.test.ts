@@ -56,6 +56,26 @@ describe('the README', () => {
       .toEqual([{ status: 'completed' }]);
   });
 
+  test('its tokens open what asks for them, and can be listed and revoked', async ({ own }) => {
+    const directory = await temporaryDirectory();
+    const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
+    await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
+    expect(block('sh', 4).trim()).toBe('MILLRACE_AUTH=on npm start');
+    const url = await startIn(directory, { DATABASE_URL: own.url, MILLRACE_AUTH: 'on' }).ready;
+
+    const commands = block('sh', 5).replaceAll(/npm run (?:-s )?token --/g, `node ${root}bin/token.ts`);
+    // curl ends without a line feed.
+    const [, job, listed] = /^(\{.*\})(.*)\n$/.exec(await shell(commands, url, {}, directory)) ?? [];
+    expect(JSON.parse(job as string)).toMatchObject({ kind: 'hello.greet', outcome: 'created' });
+    expect(listed).toMatch(/^me\toperator\t20\d\d-/);
+    expect(JSON.parse(await readFile(join(directory, '.millrace/tokens.json'), 'utf8'))).toEqual({ tokens: [] });
+
+    const [create] = block('sh', 7).split('\n');
+    const made = `${create}; echo "$TOKEN"`.replace('npm run -s token --', `node ${root}bin/token.ts`);
+    expect(await shell(made, url, {}, directory)).toMatch(/^mlr_/);
+    expect(await readFile(join(directory, 'tokens.json'), 'utf8')).toContain('"shop"');
+  });
+
   test('its own kind compiles, is enqueued and runs', async ({ db, databaseUrl }) => {
     const mails: string[] = [];
     const server = createServer((request, response) => {
@@ -90,8 +110,14 @@ function block(info: string, n: number): string {
   return found[2] as string;
 }
 
-async function shell(command: string, url: string, variables: Record<string, string> = {}): Promise<string> {
+async function shell(
+  command: string,
+  url: string,
+  variables: Record<string, string> = {},
+  directory = root,
+): Promise<string> {
   const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', command.replaceAll('http://127.0.0.1:3000', url)], {
+    cwd: directory,
     env: { PATH: process.env.PATH, ...variables },
   });
   return stdout;

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'aws-lambda';
 import type { HttpAnswer, HttpEvent, HttpHandler } from '../../functions/lambda/http.ts';
+import type { Role } from '../../functions/lambda/role.ts';
+import { matchRoute, routeOf } from '../../local/routes.ts';
 import { expect, test as withDatabase } from '../support/fixtures.ts';
 
 export { describe, expect } from '../support/fixtures.ts';
@@ -10,6 +12,8 @@ interface Request {
   readonly headers?: Record<string, string>;
   /** Passes the body as API Gateway passes what it does not take for text. */
   readonly base64?: boolean;
+  /** The role that the authorizer has found. Default operator; null: none was asked. */
+  readonly as?: Role | null;
 }
 
 /** The answer with its body parsed. */
@@ -30,20 +34,33 @@ export const test = withDatabase.extend('call', async ({ databaseUrl }): Promise
   return (method, target, request) => call(method, target, request);
 });
 
+const enqueue = () => import('../../functions/enqueue/handler.ts');
+const jobsRead = () => import('../../functions/jobs-read/handler.ts');
+const manage = () => import('../../functions/manage/handler.ts');
+
 /** Loaded at the first call: handlers read their environment then. */
 const HANDLERS: Readonly<Record<string, () => Promise<{ handler: HttpHandler }>>> = {
-  'POST /jobs': () => import('../../functions/enqueue/handler.ts'),
-  'GET /jobs': () => import('../../functions/jobs-read/handler.ts'),
-  'GET /jobs/{id}': () => import('../../functions/jobs-read/handler.ts'),
-  'POST /jobs/{id}/cancel': () => import('../../functions/manage/handler.ts'),
-  'POST /jobs/{id}/redrive': () => import('../../functions/manage/handler.ts'),
+  'POST /jobs': enqueue,
+  'POST /jobs/batch': enqueue,
+  'GET /jobs': jobsRead,
+  'GET /jobs/{id}': jobsRead,
+  'DELETE /jobs/{id}': manage,
+  'POST /jobs/{id}/cancel': manage,
+  'POST /jobs/{id}/redrive': manage,
+  'POST /jobs/redrive': manage,
+  'POST /queues/{name}/pause': manage,
+  'POST /queues/{name}/resume': manage,
+  'POST /kinds/{name}/pause': manage,
+  'POST /kinds/{name}/resume': manage,
   'GET /health': () => import('../../functions/health/handler.ts'),
   'GET /ready': () => import('../../functions/ready/handler.ts'),
   'GET /metrics': () => import('../../functions/metrics/handler.ts'),
+  'GET /openapi.json': () => import('../../functions/openapi/handler.ts'),
   $default: () => import('../../functions/fallback/handler.ts'),
 };
 
 export const ROUTE_KEYS = Object.keys(HANDLERS);
+const ROUTES = ROUTE_KEYS.map((key) => routeOf(key, 30_000));
 
 async function call(method: string, target: string, request: Request = {}): Promise<Answer> {
   const event = httpEvent(method, target, request);
@@ -54,19 +71,22 @@ async function call(method: string, target: string, request: Request = {}): Prom
 export function httpEvent(
   method: string,
   target: string,
-  { body, headers = {}, base64 = false }: Request = {},
+  { body, headers = {}, base64 = false, as = 'operator' }: Request = {},
 ): HttpEvent {
   const [path = '', rawQueryString = ''] = target.split('?');
-  const segments = path.split('/');
-  const routeKey = ROUTE_KEYS.find((key) => key === `${method} ${path}`) ?? withId(method, segments) ?? '$default';
+  // Matched as the gateway does: it decodes the path first.
+  const decoded = decodeURIComponent(path);
+  const match = matchRoute(ROUTES, method, decoded);
+  const routeKey = match?.route.key ?? '$default';
+  const pathParameters = match?.pathParameters ?? {};
   const content = typeof body === 'object' && !Buffer.isBuffer(body) ? JSON.stringify(body) : body;
   return {
     version: '2.0',
     routeKey,
-    rawPath: path,
+    rawPath: decoded,
     rawQueryString,
     headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-    ...(routeKey.includes('{id}') && { pathParameters: { id: decodeURIComponent(segments[2] as string) } }),
+    ...(Object.keys(pathParameters).length > 0 && { pathParameters }),
     requestContext: {
       accountId: '0',
       apiId: 'test',
@@ -78,15 +98,12 @@ export function httpEvent(
       stage: '$default',
       time: '29/Nov/2026:00:00:00 +0000',
       timeEpoch: 0,
+      // The types have it only for events of one kind of authorizer.
+      ...(as !== null && { authorizer: { lambda: { name: `test-${as}`, role: as } } }),
     },
     ...(content !== undefined && { body: base64 ? Buffer.from(content).toString('base64') : String(content) }),
     isBase64Encoded: base64,
   };
-}
-
-function withId(method: string, segments: string[]): string | undefined {
-  const route = `${method} ${segments.map((segment, at) => (at === 2 && segment !== '' ? '{id}' : segment)).join('/')}`;
-  return ROUTE_KEYS.find((key) => key === route);
 }
 
 /** A Lambda context with `remainingMs` left from now. */

@@ -1,6 +1,6 @@
 import { describe, expect, expectProblem, test } from './api.ts';
 
-const TABLES = ['live_jobs', 'payloads', 'finished_jobs', 'dead_jobs', 'counter_deltas'];
+const TABLES = ['live_jobs', 'payloads', 'finished_jobs', 'dead_jobs', 'counter_deltas', 'idempotency_keys'];
 const json = (text: string) => ({ body: text });
 const job = (fields: object) => ({ body: { kind: 'hello.greet', payload: { name: 'Ada' }, ...fields } });
 const payload = (text: string) => json(`{"kind": "hello.greet", "payload": ${text}}`);
@@ -115,13 +115,7 @@ const CASES: Case[] = [
   },
 
   { what: 'an unknown field', request: job({ prioriti: 1 }), status: 422, type: 'invalid-job', at: '/prioriti' },
-  {
-    what: 'a field of later days',
-    request: job({ unique_key: 'a' }),
-    status: 422,
-    type: 'invalid-job',
-    at: '/unique_key',
-  },
+  { what: 'an id', request: job({ id: 'x' }), status: 422, type: 'invalid-job', at: '/id' },
   ...[6, -6, 1.5, '1', null, 1e300].map((priority) => ({
     what: `priority ${JSON.stringify(priority)}`,
     request: job({ priority }),
@@ -150,6 +144,67 @@ const CASES: Case[] = [
     status: 422,
     type: 'invalid-job',
     at: '/subject',
+  },
+  ...['idempotency_key', 'unique_key'].flatMap((field) =>
+    ['', 'ü'.repeat(256), 7, null].map((value) => ({
+      what: `${field} ${JSON.stringify(value).slice(0, 10)}`,
+      request: job({ [field]: value }),
+      status: 422,
+      type: 'invalid-job',
+      at: `/${field}`,
+    })),
+  ),
+  ...['', '""', 'x'.repeat(256)].map((key) => ({
+    what: `the header Idempotency-Key: ${key.slice(0, 10)}`,
+    request: { ...job({}), headers: { 'idempotency-key': key } },
+    status: 422,
+    type: 'invalid-job',
+    at: '/idempotency_key',
+  })),
+  ...['b', null, 7].map((idempotency_key) => ({
+    what: `the header Idempotency-Key: a and idempotency_key ${idempotency_key}`,
+    request: { ...job({ idempotency_key }), headers: { 'idempotency-key': 'a' } },
+    status: 422,
+    type: 'invalid-job',
+    at: '/idempotency_key',
+    says: 'send one of the two',
+  })),
+  {
+    what: 'a unique_while that is no such state',
+    request: job({ unique_key: 'a', unique_while: 'dead' }),
+    status: 422,
+    type: 'invalid-job',
+    at: '/unique_while',
+  },
+  ...['payload', ['kind'], ['payload', 'payload', 'run_at']].map((replace) => ({
+    what: `replace ${JSON.stringify(replace)}`,
+    request: job({ unique_key: 'a', replace }),
+    status: 422,
+    type: 'invalid-job',
+    at: Array.isArray(replace) && replace.length === 1 ? '/replace/0' : '/replace',
+  })),
+  ...[{ unique_while: 'live' }, { replace: ['payload'] }].map((fields) => ({
+    what: `${JSON.stringify(fields)} without a unique_key`,
+    request: job(fields),
+    status: 422,
+    type: 'invalid-job',
+    at: '/unique_key',
+    says: 'is missing',
+  })),
+  {
+    what: 'NUL in a key of its own',
+    request: job({ unique_key: 'a\0' }),
+    status: 422,
+    type: 'unstorable-value',
+    at: '/unique_key',
+    says: 'NUL',
+  },
+  {
+    what: 'half a surrogate pair in the idempotency key',
+    request: json('{"idempotency_key": "\\ud800"}'),
+    status: 422,
+    type: 'unstorable-value',
+    at: '/idempotency_key',
   },
   ...[-1, 'soon', 1e12].map((delay_seconds) => ({
     what: `delay_seconds ${delay_seconds}`,
@@ -438,7 +493,7 @@ describe('bad input to the other routes', () => {
 
   test.for([
     ['DELETE', '/jobs', 'GET, POST'],
-    ['PUT', '/jobs/7', 'GET'],
+    ['PUT', '/jobs/7', 'DELETE, GET'],
     ['HEAD', '/health', 'GET'],
     ['OPTIONS', '/jobs', 'GET, POST'],
     ['GET', '/jobs/7/cancel', 'POST'],

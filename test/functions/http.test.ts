@@ -3,6 +3,7 @@ import { DatabaseUnavailableError } from '../../functions/lambda/database.ts';
 import { databaseProblem } from '../../functions/lambda/database-problem.ts';
 import { http, json } from '../../functions/lambda/http.ts';
 import { PROBLEMS } from '../../functions/lambda/problems.ts';
+import { traceparentOf } from '../../functions/lambda/request-id.ts';
 import { ROUTES } from '../../functions/lambda/routes.ts';
 import { beforeEach, vi } from '../support/fixtures.ts';
 import { answered, context, describe, expect, expectProblem, httpEvent, ROUTE_KEYS, test } from './api.ts';
@@ -51,7 +52,9 @@ describe('http', () => {
         message: 'request',
         function: 'enqueue',
         route: 'POST /jobs',
+        caller: 'test-operator',
         status: 201,
+        job_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       },
       { request_id: expect.any(String), status: 422, duration_ms: expect.any(Number) },
     ]);
@@ -119,7 +122,76 @@ describe('databaseProblem', () => {
   });
 });
 
+describe('request ids', () => {
+  const echo = http({ name: 'echo' }, async (event) => {
+    if (event.rawPath === '/broken') throw new Error('the inside');
+    return json(200, {}, { 'x-own': 'kept' });
+  });
+  const send = async (headers: Record<string, string>, path = '/x') => {
+    const event = httpEvent('GET', path, { headers });
+    return { event, answer: answered(await echo(event, context())) };
+  };
+
+  test("the caller's comes back, with every answer, and is in the log beside the gateway's", async () => {
+    const { event, answer } = await send({ 'x-request-id': 'shop-7/retry:2' });
+    expect(answer.headers).toMatchObject({ 'x-request-id': 'shop-7/retry:2', 'x-own': 'kept' });
+    expect(written()).toMatchObject([
+      { message: 'request', request_id: 'shop-7/retry:2', gateway_request_id: event.requestContext.requestId },
+    ]);
+    const broken = (await send({ 'x-request-id': 'shop-8' }, '/broken')).answer;
+    expect(broken).toMatchObject({ headers: { 'x-request-id': 'shop-8' }, body: { request_id: 'shop-8' } });
+  });
+
+  test("without one it is the gateway's", async () => {
+    const { event, answer } = await send({});
+    expect(answer.headers['x-request-id']).toBe(event.requestContext.requestId);
+    expect(written()[0]).not.toHaveProperty('gateway_request_id');
+  });
+
+  test.for(['', ' ', 'a b', 'a,b', 'a"b', 'a\nb', 'ä', '<b>', 'x'.repeat(129)])('%j is none', async (id) => {
+    const { event, answer } = await send({ 'x-request-id': id });
+    expect(answer.headers['x-request-id']).toBe(event.requestContext.requestId);
+  });
+
+  test('one may have 128 characters', async () => {
+    const id = 'A1._:/+=@-'.padEnd(128, 'x');
+    expect((await send({ 'x-request-id': id })).answer.headers['x-request-id']).toBe(id);
+  });
+});
+
+describe('traceparent', () => {
+  const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const VALID = `00-${TRACE}-00f067aa0ba902b7-01`;
+  const given = (traceparent: string) => traceparentOf(httpEvent('GET', '/x', { headers: { traceparent } }));
+
+  test('goes into the log as trace_id', async () => {
+    const handler = http({ name: 'echo' }, async () => json(200, {}));
+    await handler(httpEvent('GET', '/x', { headers: { traceparent: VALID } }), context());
+    await handler(httpEvent('GET', '/x', { headers: { traceparent: 'x' } }), context());
+    expect(written()[0]).toMatchObject({ trace_id: TRACE });
+    expect(written()[1]).not.toHaveProperty('trace_id');
+  });
+
+  test.for([VALID, `cc-${TRACE}-00f067aa0ba902b7-01-what-will-be`])('%s is one', (traceparent) => {
+    expect(given(traceparent)).toBe(traceparent);
+  });
+
+  test.for([
+    '',
+    VALID.toUpperCase(),
+    `${VALID}-more`,
+    VALID.replace('00-', 'ff-'),
+    `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+    `00-${TRACE}-${'0'.repeat(16)}-01`,
+    VALID.slice(0, -1),
+    VALID.slice(3),
+    `${VALID},${VALID}`,
+    `cc-${TRACE}-00f067aa0ba902b7-01-${'x'.repeat(300)}`,
+  ])('%j is none', (traceparent) => {
+    expect(given(traceparent)).toBeUndefined();
+  });
+});
+
 test('every path of ROUTES has a handler, and the other way round', () => {
-  const routes = Object.entries(ROUTES).flatMap(([path, methods]) => methods.map((method) => `${method} ${path}`));
-  expect([...routes, '$default'].sort()).toEqual([...ROUTE_KEYS].sort());
+  expect([...Object.keys(ROUTES), '$default'].sort()).toEqual([...ROUTE_KEYS].sort());
 });

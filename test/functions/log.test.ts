@@ -5,6 +5,18 @@ import { failureEvent } from '../../functions/queue/postgres-error.ts';
 import { describe, expect, test, vi } from '../support/fixtures.ts';
 
 describe('the log', () => {
+  test('of an event names its job, the request that put it in and the trace, as ctx.log does', () => {
+    const lines = capture();
+    const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+    const reaped = { name: 'job.reaped', id: 'a', kind: 'k', attempt: 1, status: 'dead' } as const;
+    const emit = loggedEvents(createLog({ function: 'reap', aws_request_id: 'i' }));
+    emit({ ...reaped, requestId: 'request-7', traceparent: `00-${trace}-00f067aa0ba902b7-01` });
+    emit({ ...reaped, requestId: null, traceparent: 'no such trace' });
+    const line = { level: 'warn', message: 'job.reaped', function: 'reap', aws_request_id: 'i', status: 'dead' };
+    const common = { timestamp: expect.any(String), ...line, job_id: 'a', kind: 'k', attempt: 1 };
+    expect(lines()).toEqual([{ ...common, request_id: 'request-7', trace_id: trace }, common]);
+  });
+
   test('says why the database failed', () => {
     const lines = capture();
     loggedEvents(createLog({ function: 'work' }))(failureEvent('claim', new Error('connection reset')));

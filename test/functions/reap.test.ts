@@ -23,7 +23,7 @@ describe('reap', () => {
 
     const summary = await tick();
 
-    expect(summary).toMatchObject({ reaped: 1, pruned: 1, postponed: false });
+    expect(summary).toMatchObject({ reaped: 1, blocked: 0, pruned: 1, postponed: false });
     expect(summary.rolledUp).toBeGreaterThan(0);
     expect(await statusOf(db, lost.id)).toBe('pending');
     expect(await statusOf(db, running.id)).toBe('processing');
@@ -40,6 +40,66 @@ describe('reap', () => {
        FROM generate_series(1, 1001)`,
     );
     expect(await tick()).toMatchObject({ reaped: 1001 });
+  });
+
+  test('says how many keys, progress rows and rows of the log it has pruned', async ({ tick, db }) => {
+    await db.query(
+      `INSERT INTO millrace.idempotency_keys (kind, key, job_id, checked_at)
+       SELECT 'test.kind', 'k' || n, gen_random_uuid(), now() - interval '8 days' FROM generate_series(1, 2001) n`,
+    );
+    await db.query(
+      `INSERT INTO millrace.job_progress (id, progress, updated_at)
+       SELECT gen_random_uuid(), 1, now() - interval '1 hour' FROM generate_series(1, 3)`,
+    );
+    await db.query(
+      `INSERT INTO millrace.operator_log (at, action, target, count) VALUES (now() - interval '2 years', 'pause', '{}', 1)`,
+    );
+    expect(await tick()).toMatchObject({ pruned: 0, prunedKeys: 2001, prunedProgress: 3, prunedLog: 1 });
+    expect(written()).toContainEqual(expect.objectContaining({ message: 'tick ended', pruned_keys: 2001 }));
+  });
+
+  test('keeps keys for as long as it is told', async ({ tick, db }) => {
+    vi.stubEnv('IDEMPOTENCY_RETENTION_DAYS', '30');
+    await db.query(
+      `INSERT INTO millrace.idempotency_keys (kind, key, job_id, checked_at)
+       SELECT 'test.kind', 'k' || days, gen_random_uuid(), now() - make_interval(days => days) FROM unnest('{8,31}'::int[]) days`,
+    );
+    expect(await tick()).toMatchObject({ prunedKeys: 1 });
+    vi.unstubAllEnvs();
+  });
+
+  test('takes the others back though somebody’s open transaction holds the unique keys of 600', async ({
+    tick,
+    db,
+  }) => {
+    await db.query(
+      `INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until, unique_key)
+       SELECT millrace.uuidv7(), 'held', 'processing', 1, gen_random_uuid(), clock_timestamp() - interval '1 minute', 'k' || n
+       FROM generate_series(1, 600) n`,
+    );
+    const free = await processingJob(db, { leaseExpiredSecondsAgo: 1 });
+    const producer = await db.connect();
+    try {
+      await producer.query('BEGIN');
+      await producer.query(
+        `INSERT INTO millrace.live_jobs (id, kind, unique_key) SELECT millrace.uuidv7(), 'held', 'k' || n FROM generate_series(1, 600) n`,
+      );
+      expect(await tick()).toMatchObject({ reaped: 1, blocked: 600 });
+      expect(await statusOf(db, free.id)).toBe('pending');
+      await producer.query('COMMIT');
+    } finally {
+      producer.release();
+    }
+    expect(await tick()).toMatchObject({ reaped: 600, blocked: 0 });
+    expect(await counterOf(db, 'held', 'cancelled')).toBe(600);
+  });
+
+  test('what was given back before is no reap', async ({ tick, db }) => {
+    const parked = await processingJob(db, { leaseExpiredSecondsAgo: 1 });
+    await db.query('UPDATE millrace.live_jobs SET returned_by = locked_by');
+    expect(await tick()).toMatchObject({ reaped: 0 });
+    expect(await statusOf(db, parked.id)).toBe('pending');
+    expect(written().filter(({ message }) => message === 'job.reaped')).toEqual([]);
   });
 
   test('stops reaping when its time runs out', async ({ tick, db }) => {

@@ -5,7 +5,8 @@ import { context } from './api.ts';
 
 const test = base.extend('work', async ({ databaseUrl }) => {
   Object.assign(process.env, { DATABASE_URL: databaseUrl, WORKER_LINGER_SECONDS: '0', LOG_LEVEL: 'debug' });
-  return (slot: unknown = 0, remainingMs = 60_000) => handler({ slot }, context(remainingMs));
+  return (slot: unknown = 0, remainingMs = 60_000) =>
+    handler({ slot }, { ...context(remainingMs), logStreamName: '2026/11/29/[$LATEST]0f3a' });
 });
 
 const written = () => vi.mocked(process.stdout.write).mock.calls.map(([line]) => JSON.parse(String(line)));
@@ -15,6 +16,13 @@ beforeEach(() => {
 });
 
 describe('work', () => {
+  test('a failed attempt says in which invocation it was, and in which log stream', async ({ work, db }) => {
+    const { id } = await pendingJob(db, { kind: 'hello.greet', payload: {} });
+    await work();
+    const invocation = written().find(({ message }) => message === 'job.retried')?.aws_request_id;
+    expect((await rowOf(db, id))?.errors).toMatchObject([{ where: `test ${invocation} 2026/11/29/[$LATEST]0f3a` }]);
+  });
+
   test('works off what is due and says what it did', async ({ work, db }) => {
     const { id } = await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Ada' } });
     const dead = await pendingJob(db, { kind: 'hello.greet', payload: {}, maxAttempts: 1 });
@@ -42,10 +50,13 @@ describe('work', () => {
         message: 'job.completed',
         function: 'work',
         slot: 3,
-        id,
+        aws_request_id: expect.any(String),
+        job_id: id,
         kind: 'hello.greet',
       }),
     );
+    // That word is of the request that put a job in, and nobody's request did.
+    for (const line of lines) expect(line).not.toHaveProperty('request_id');
     expect(lines).toContainEqual(
       expect.objectContaining({ level: 'info', message: 'run ended', completed: 1, duration_ms: expect.any(Number) }),
     );

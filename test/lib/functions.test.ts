@@ -4,11 +4,11 @@ import { Duration, Size } from 'aws-cdk-lib';
 import { expect, test } from 'vitest';
 import * as env from '../../functions/lambda/env.ts';
 import type { JobQueueProps } from '../../lib/index.ts';
-import { propertiesOf, synthesize } from './synthesize.ts';
+import { idOf, propertiesOf, synthesize } from './synthesize.ts';
 
 const { queue, template } = synthesize();
 const all = Object.keys(queue.functions) as (keyof typeof queue.functions)[];
-const outside = ['health', 'fallback'];
+const outside = ['authorize', 'openapi', 'health', 'fallback'] as const;
 
 /** What the template sets for a function, intrinsics as text. */
 function environmentOf(name: keyof typeof queue.functions, of = { queue, template }): Record<string, string> {
@@ -33,25 +33,43 @@ test.each(all)('%s runs on Node 24 and Graviton, and keeps its log for a month',
   expect(log).toMatchObject({ Properties: { RetentionInDays: 30 }, DeletionPolicy: 'Delete' });
 });
 
-test.each(all.filter((name) => !outside.includes(name)))('%s may read the database secret and nothing else', (name) => {
+/** What the policies of a function's role say. */
+function statementsOf(name: keyof typeof queue.functions): unknown[] {
   const role = propertiesOf(template, queue.functions[name]).Role['Fn::GetAtt'][0];
   const policies = Object.values(template.findResources('AWS::IAM::Policy')).filter(({ Properties }) =>
     Properties.Roles.some(({ Ref }: { Ref: string }) => Ref === role),
   );
-  expect(policies.flatMap(({ Properties }) => Properties.PolicyDocument.Statement)).toEqual([
-    {
-      Action: ['secretsmanager:DescribeSecret', 'secretsmanager:GetSecretValue'],
-      Effect: 'Allow',
-      Resource: { Ref: Object.keys(template.findResources('AWS::SecretsManager::SecretTargetAttachment'))[0] },
-    },
-  ]);
+  return policies.flatMap(({ Properties }) => Properties.PolicyDocument.Statement);
+}
+
+const mayRead = (secret: string | undefined) => ({
+  Action: ['secretsmanager:DescribeSecret', 'secretsmanager:GetSecretValue'],
+  Effect: 'Allow',
+  Resource: { Ref: secret },
+});
+
+const inside = all.filter((name) => !(outside as readonly string[]).includes(name));
+test.each(inside)('%s may read the database secret and nothing else', (name) => {
+  const [attachment] = Object.keys(template.findResources('AWS::SecretsManager::SecretTargetAttachment'));
+  expect(statementsOf(name)).toEqual([mayRead(attachment)]);
   expect(environmentOf(name)).toMatchObject({ DATABASE_SECRET_ARN: expect.stringContaining('SecretAttachment') });
 });
 
-test.each(outside as ('health' | 'fallback')[])('%s knows nothing of the database', (name) => {
-  const role = propertiesOf(template, queue.functions[name]).Role['Fn::GetAtt'][0];
-  template.resourcePropertiesCountIs('AWS::IAM::Policy', { Roles: [{ Ref: role }] }, 0);
-  expect(environmentOf(name).DATABASE_SECRET_ARN).toBeUndefined();
+test.each(outside)('%s knows nothing of the database, and is not in its network', (name) => {
+  expect(environmentOf(name)).not.toHaveProperty('DATABASE_SECRET_ARN');
+  expect(propertiesOf(template, queue.functions[name])).not.toHaveProperty('VpcConfig');
+  expect(statementsOf(name)).toEqual(name === 'authorize' ? [mayRead(idOf(queue.tokens))] : []);
+});
+
+test('nobody but the authorizer may read the tokens', () => {
+  expect(all.filter((name) => JSON.stringify(statementsOf(name)).includes(idOf(queue.tokens)))).toEqual(['authorize']);
+  expect(template.toJSON().Resources[idOf(queue.functions.authorize)].Properties.Environment.Variables).toMatchObject({
+    TOKENS_SECRET_ARN: { Ref: idOf(queue.tokens) },
+  });
+});
+
+test('a request may wait for a job as long as the gateway waits for the function', () => {
+  expect(propertiesOf(template, queue.functions.jobsRead).Timeout).toBe(29);
 });
 
 test('the functions can read what the template sets: the defaults', () => {
@@ -61,7 +79,11 @@ test('the functions can read what the template sets: the defaults', () => {
     WORKER_TRANSACTIONS: 2,
     WORKER_LINGER_SECONDS: 60,
   });
-  expect(env.readEnv(env.reapEnv, environmentOf('reap'))).toEqual({ RETENTION_DAYS: 7, DEAD_RETENTION_DAYS: 30 });
+  expect(env.readEnv(env.reapEnv, environmentOf('reap'))).toEqual({
+    RETENTION_DAYS: 7,
+    DEAD_RETENTION_DAYS: 30,
+    IDEMPOTENCY_RETENTION_DAYS: 1,
+  });
 });
 
 test('props become settings', () => {
@@ -73,13 +95,18 @@ test('props become settings', () => {
     maxPayload: Size.mebibytes(1),
     retention: Duration.days(1),
     deadRetention: Duration.days(365),
+    idempotencyRetention: Duration.days(3),
     databaseCa: fileURLToPath(import.meta.url),
   }));
   expect(propertiesOf(own.template, own.queue.functions.work)).toMatchObject({ Timeout: 600, MemorySize: 1024 });
   expect(environmentOf('work', own)).toMatchObject({ WORKER_CONCURRENCY: '3', WORKER_TRANSACTIONS: '0' });
   expect(environmentOf('enqueue', own)).toMatchObject({ PAYLOAD_MAX_BYTES: '1048576' });
   expect(environmentOf('migrate', own)).toMatchObject({ DATABASE_CA_FILE: 'rds-ca/own.pem' });
-  expect(environmentOf('reap', own)).toMatchObject({ RETENTION_DAYS: '1', DEAD_RETENTION_DAYS: '365' });
+  expect(environmentOf('reap', own)).toMatchObject({
+    RETENTION_DAYS: '1',
+    DEAD_RETENTION_DAYS: '365',
+    IDEMPOTENCY_RETENTION_DAYS: '3',
+  });
 });
 
 test.each<[Partial<JobQueueProps>, string]>([
@@ -89,6 +116,10 @@ test.each<[Partial<JobQueueProps>, string]>([
   [{ maxPayload: Size.mebibytes(5) }, 'maxPayload (bytes) must be a whole number from 1 to 4194304, not 5242880'],
   [{ retention: Duration.days(0) }, 'retention (days) must be a whole number from 1 to 3650, not 0'],
   [{ deadRetention: Duration.days(3651) }, 'deadRetention (days) must be a whole number from 1 to 3650, not 3651'],
+  [
+    { idempotencyRetention: Duration.days(0) },
+    'idempotencyRetention (days) must be a whole number from 1 to 3650, not 0',
+  ],
   [{ workerTimeout: Duration.seconds(10) }, 'workerTimeout must be at least 15 s, not 10 s'],
 ])('%o is refused at synth', (props, sentence) => {
   expect(() => synthesize(() => props)).toThrow(sentence);

@@ -17,7 +17,8 @@ const doing = (processor: (payload: Record<string, unknown>, ctx: Context) => un
 
 const CLAIM = 'millrace.claim';
 const COMPLETE = 'INSERT INTO millrace.finished_jobs';
-const RETRY = "SET status = 'pending'";
+const RETRY = 'returned_by = j.locked_by';
+const PROGRESS = 'INSERT INTO millrace.job_progress';
 
 const test = plain.extend('proxy', async ({ databaseUrl }, { onCleanup }) => {
   const proxy = await startProxy(databaseUrl);
@@ -34,7 +35,7 @@ describe('a lost answer is not a failure', () => {
     await client.connect();
     await expect(insertJob(client, { id, kind, payload: { n: 1 } })).rejects.toThrow();
     await lost;
-    expect(await insertJob(db, { id, kind, payload: { n: 1 } })).toBe(id);
+    expect(await insertJob(db, { id, kind, payload: { n: 1 } })).toMatchObject({ id });
     expect((await db.query('SELECT id FROM millrace.jobs')).rows).toEqual([{ id }]);
     expect(await counterOf(db, kind, 'enqueued')).toBe(1);
   });
@@ -102,6 +103,21 @@ describe('a lost answer is not a failure', () => {
     const row = await rowOf(db, job.id);
     expect(row).toMatchObject({ status: 'pending', attempts: 1, errors: [{ message: 'boom' }] });
     expect(row?.errors).toHaveLength(1);
+  });
+
+  test('to what a job says of its progress: the job hears nothing of it', async ({ db, proxy }) => {
+    const job = await pendingJob(db);
+    const lost = proxy.loseAnswerTo(PROGRESS);
+    const summary = await runOn(
+      proxy.url,
+      doing(async (_, { progress, signal }) => {
+        progress(0.5);
+        await lost;
+        return signal.aborted;
+      }),
+    );
+    expect(summary).toMatchObject({ claimed: 1, completed: 1 });
+    expect(await rowOf(db, job.id)).toMatchObject({ status: 'completed', attempts: 1, result: false });
   });
 
   test('a statement that never arrived is sent again', async ({ db, proxy }) => {

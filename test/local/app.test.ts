@@ -59,6 +59,7 @@ async function assemblyOf(Resources: object): Promise<string> {
   return directory;
 }
 
+const HERE = { DATABASE_URL: 'postgres://here/' };
 const API = { F: fn('Jobs/Enqueue'), I: integration(arn('F')), R: route('POST /jobs', 'I') };
 
 describe('readApp', () => {
@@ -78,7 +79,7 @@ describe('readApp', () => {
       S: schedule('Jobs/Tick', arn('Work')),
       Off: schedule('Jobs/Off', arn('Work'), { State: 'DISABLED' }),
     });
-    const app = await readApp(directory, 'postgres://here/');
+    const app = await readApp(directory, HERE);
     expect(app.routes).toMatchObject([
       {
         key: 'POST /jobs',
@@ -103,7 +104,7 @@ describe('readApp', () => {
   test('says which schedules it does not run', async () => {
     const app = await readApp(
       await assemblyOf({ ...API, S: schedule('Nightly', arn('F'), { ScheduleExpression: 'cron(0 3 * * ? *)' }) }),
-      '',
+      HERE,
     );
     expect(app.schedules).toEqual([]);
     expect(app.notes).toEqual([expect.stringContaining('Nightly does not run here: "cron(0 3 * * ? *)"')]);
@@ -117,10 +118,7 @@ describe('readApp', () => {
       TABLE: { Ref: 'Table' },
       NODE_OPTIONS: '--enable-source-maps',
     };
-    const app = await readApp(
-      await assemblyOf({ ...API, F: fn('Enqueue', { Environment: { Variables } }) }),
-      'postgres://here/',
-    );
+    const app = await readApp(await assemblyOf({ ...API, F: fn('Enqueue', { Environment: { Variables } }) }), HERE);
     const environment = app.routes[0]?.fn.environment;
     expect(environment).toMatchObject({
       DATABASE_URL: 'postgres://here/',
@@ -136,7 +134,7 @@ describe('readApp', () => {
     [{ F: fn('Enqueue') }, 'no HTTP API route'],
     [{ ...API, F: fn('Enqueue', {}, {}) }, 'Enqueue has no code from this repository'],
   ])('nothing to run is one sentence', async (resources, message) => {
-    await expect(readApp(await assemblyOf(resources), '')).rejects.toMatchObject({
+    await expect(readApp(await assemblyOf(resources), HERE)).rejects.toMatchObject({
       code: 'template_unusable',
       message: expect.stringContaining(message),
     });

@@ -23,7 +23,11 @@ export async function functionOf(source: string, over: Partial<LocalFunction> = 
     ...fn,
     handler: 'index.handler',
     timeoutSeconds: 5,
-    environment: sandboxEnvironment({ ...fn, variables: {} }, 'postgres://nobody@127.0.0.1:1/none', {}),
+    environment: sandboxEnvironment(
+      { ...fn, variables: {} },
+      { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },
+      {},
+    ),
     ...over,
   };
 }

@@ -18,7 +18,7 @@ async function gatewayTo(source: string, { keys = ['$default'], timeoutMs = 30_0
     invoke: (_, event, requestId) => sandbox.invoke(event, requestId),
     onAnswer: (_request, _status, _ms, reason) => why.push(reason ?? ''),
   });
-  gateway.open(keys.map((key) => ({ ...routeOf(key, timeoutMs), fn })));
+  gateway.open(keys.map((key) => ({ ...routeOf(key, timeoutMs), fn, guard: { kind: 'none' } })));
   onTestFinished(async () => {
     gateway.hurry();
     await Promise.all([gateway.close(), sandbox.close()]);
@@ -201,6 +201,21 @@ describe('the answer of the gateway itself', () => {
     expect(why).toEqual(['it was for the host "evil.example", not for localhost']);
   });
 
+  test('403 for what a page from elsewhere sends, and not for one of this machine', async () => {
+    const { url, why } = await gatewayTo(ECHO);
+    const sentBy = (origin: string) =>
+      send(url, '/queues/default/pause', { method: 'POST', headers: ['Origin', origin] });
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      'http://localhost.evil.example',
+      'http://127.0.0.1.evil.example',
+    ])
+      expect((await sentBy(origin)).status, origin).toBe(403);
+    expect(why[0]).toBe('it was sent by a page of "https://evil.example", not of localhost');
+    for (const origin of ['http://localhost:8080', url]) expect((await sentBy(origin)).status, origin).toBe(200);
+  });
+
   test.each([
     ['throws', 'export const handler = async () => { throw new Error("inside"); };', /threw Error: inside/],
     [
@@ -282,7 +297,7 @@ test('requests before the functions are there wait for them, and a close waits f
     onAnswer: () => {},
   });
   const answer = send(gateway.url, '/');
-  gateway.open([{ ...routeOf('$default', 30_000), fn }]);
+  gateway.open([{ ...routeOf('$default', 30_000), fn, guard: { kind: 'none' } }]);
   await expect.poll(() => sandbox.inFlight).toBe(1);
   await gateway.close();
   expect(await answer).toMatchObject({ status: 200, body: 'late' });

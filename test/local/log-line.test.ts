@@ -9,23 +9,23 @@ test.each([
   ['plain text', 'plain text'],
   ['{ no JSON', '{ no JSON'],
   [
-    `{${HEAD},"message":"job.completed","kind":"hello.greet","id":"0190","attempt":1,"duration_ms":3}`,
+    `{${HEAD},"message":"job.completed","kind":"hello.greet","job_id":"0190","attempt":1,"duration_ms":3}`,
     'completed  hello.greet 0190  in 3 ms',
   ],
   [
-    `{${HEAD},"message":"job.completed","kind":"k","id":"0190","attempt":2,"duration_ms":3}`,
+    `{${HEAD},"message":"job.completed","kind":"k","job_id":"0190","attempt":2,"duration_ms":3}`,
     'completed  k 0190  in 3 ms, attempt 2',
   ],
   [
-    `{${HEAD},"message":"job.retried","kind":"k","id":"0190","attempt":2,"error":{"name":"TypeError","message":"no"},"delay_seconds":1.25}`,
+    `{${HEAD},"message":"job.retried","kind":"k","job_id":"0190","attempt":2,"error":{"name":"TypeError","message":"no"},"delay_seconds":1.25}`,
     'failed     k 0190  attempt 2: TypeError: no; again in 1.3 s',
   ],
   [
-    `{${HEAD},"message":"job.buried","kind":"k","id":"0190","attempt":5,"error":{"name":"E","message":"no"}}`,
+    `{${HEAD},"message":"job.buried","kind":"k","job_id":"0190","attempt":5,"error":{"name":"E","message":"no"}}`,
     'dead       k 0190  after attempt 5: E: no',
   ],
   [
-    `{${HEAD},"message":"job.reaped","kind":"k","id":"0190","attempt":1,"status":"pending"}`,
+    `{${HEAD},"message":"job.reaped","kind":"k","job_id":"0190","attempt":1,"status":"pending"}`,
     'reaped     k 0190  the lease of attempt 1 ran out; now pending',
   ],
   [
@@ -61,7 +61,10 @@ test('the terminal is quiet while nothing happens, and a burst of completed jobs
   functionLine(fn, `{${HEAD},"message":"run ended","claimed":0}`);
   expect(lines).toEqual([]);
   for (let n = 0; n < 25; n += 1)
-    functionLine(fn, `{"level":"debug","message":"job.completed","kind":"k","id":"${n}","attempt":1,"duration_ms":1}`);
+    functionLine(
+      fn,
+      `{"level":"debug","message":"job.completed","kind":"k","job_id":"${n}","attempt":1,"duration_ms":1}`,
+    );
   expect(lines).toHaveLength(10);
   expect(lines[0]).toBe('Work     completed  k 0  in 1 ms');
   await expect.poll(() => lines.at(-1), { timeout: 2000 }).toBe('Work     completed  15 more');

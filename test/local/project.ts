@@ -64,8 +64,18 @@ export interface Started {
   readonly exited: Promise<number | NodeJS.Signals | null>;
 }
 
-/** `npm start` in that folder. */
+/** `npm start` in that folder, until the test is over. */
 export function startIn(directory: string, env: Record<string, string> = {}): Started {
+  const { stop, ...started } = launch(directory, env);
+  onTestFinished(stop);
+  return started;
+}
+
+/** `npm start` in that folder, until it is stopped. */
+export function launch(
+  directory: string,
+  env: Record<string, string> = {},
+): Started & { readonly stop: () => Promise<void> } {
   const child = spawn(process.execPath, [fileURLToPath(new URL('../../bin/local.ts', import.meta.url))], {
     cwd: directory,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...env },
@@ -87,12 +97,12 @@ export function startIn(directory: string, env: Record<string, string> = {}): St
   );
   void exited.then((code) => reject(new Error(`ended with ${code}: ${errors}`)));
   ready.catch(() => {});
-  onTestFinished(async () => {
+  const stop = async () => {
     child.kill('SIGTERM');
     child.kill('SIGTERM');
     await exited;
-  });
-  return { child, output: () => output, errors: () => errors, ready, exited };
+  };
+  return { child, output: () => output, errors: () => errors, ready, exited, stop };
 }
 
 export interface Info {

@@ -259,7 +259,7 @@ describe('others at work', () => {
     const files = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
     await migrate(blank.pool, { directory });
     await writeFile(
-      join(directory, `000${files.length + 1}_next.sql`),
+      join(directory, `${String(files.length + 1).padStart(4, '0')}_next.sql`),
       'ALTER TABLE millrace.live_jobs ADD COLUMN later text;\n',
     );
     const client = await openClient(blank.url);

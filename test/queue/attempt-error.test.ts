@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { attemptError } from '../../functions/queue/attempt-error.ts';
 import { PermanentError } from '../../functions/queue/errors.ts';
 
-const at = { attempt: 3, startedAt: new Date(0), failedAt: new Date(1500) };
+const at = { attempt: 3, startedAt: new Date(0), failedAt: new Date(1500), where: 'host:7' };
 
 test('an Error: its class, its message, the frames of its stack, and when', () => {
   const error = attemptError(new PermanentError('no such customer'), at);
@@ -10,6 +10,7 @@ test('an Error: its class, its message, the frames of its stack, and when', () =
     attempt: 3,
     started_at: '1970-01-01T00:00:00.000Z',
     failed_at: '1970-01-01T00:00:01.500Z',
+    where: 'host:7',
     name: 'PermanentError',
     message: 'no such customer',
   });
@@ -92,10 +93,17 @@ test.each([
   ['a stack of 1 MB', Object.assign(new Error('m'), { stack: `Error: m\n    at ${'y'.repeat(1_000_000)}` })],
   ['a text of 10 MB', 'z'.repeat(10_000_000)],
 ])('%s takes at most 4 KB of JSON', (_, thrown) => {
-  const error = attemptError(thrown, { ...at, attempt: 1000 });
+  const error = attemptError(thrown, { ...at, attempt: 1000, where: '"'.repeat(10_000) });
   const bytes = Buffer.byteLength(JSON.stringify(error));
   expect(bytes).toBeLessThanOrEqual(4096);
   expect(JSON.stringify(error)).toMatch(/…|\.\.\. 9999000 more characters/);
+});
+
+test('where it was is cut at 200 characters, and left out where nobody knows', () => {
+  expect(attemptError(new Error('m'), { ...at, where: 'w'.repeat(200) }).where).toBe('w'.repeat(200));
+  expect(attemptError(new Error('m'), { ...at, where: 'w'.repeat(1000) }).where).toMatch(/^w{100,199}…$/);
+  const { where, ...nobody } = at;
+  expect(attemptError(new Error('m'), nobody)).not.toHaveProperty('where');
 });
 
 test('what jsonb refuses is replaced: NUL and half a surrogate pair', () => {

@@ -6,12 +6,14 @@ const error = (attempt: number) => ({ attempt, name: 'Error', message: `failed $
 
 test('a buried job is dead, with its errors, its payload and all that was known of it', async ({ db }) => {
   const fields = { attempts: 3, maxAttempts: 3, errors: [error(1), error(2)], payload: { n: [1] }, subject: 'x' };
-  const job = await processingJob(db, { ...fields, priority: 2, queue: 'mail', reaps: 1 });
+  const origin = { requestId: 'request-7', traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+  const job = await processingJob(db, { ...fields, ...origin, priority: 2, queue: 'mail', reaps: 1 });
   const before = await rowOf(db, job.id);
   expect(await bury(db, [{ ...job, error: error(3) }])).toEqual([job.id]);
   const errors = [error(1), error(2), error(3)];
   const ended = { status: 'dead', locked_until: null, finished_at: expect.any(Date), errors };
   expect(await rowOf(db, job.id)).toEqual({ ...before, ...ended });
+  expect(before?.request_id).toBe('request-7');
   expect(await liveRowOf(db, job.id)).toBeUndefined();
   expect(await counterOf(db, 'test.kind', 'buried')).toBe(1);
 });

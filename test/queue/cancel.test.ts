@@ -14,6 +14,7 @@ import {
 } from '../support/factories.ts';
 import { expect, test } from '../support/fixtures.ts';
 import { claimedIds, claimSome } from './claiming.ts';
+import { ageLog, logged, operator, sessionUser } from './operator-log.ts';
 import { inTurn, waitsForLock, withSessions } from './sessions.ts';
 
 test('a pending job is cancelled at once, with all that was known of it', async ({ db }) => {
@@ -114,5 +115,64 @@ test('a cancel that waits for a completion finds the job again if it was redrive
     await waitsForLock(mover, operator);
     await mover.commit();
     expect(await answer).toBe('cancelled');
+  });
+});
+
+test('the log says who cancelled what, once for each change', async ({ db }) => {
+  const [waiting, running] = [await pendingJob(db), await processingJob(db)];
+  const [one, other] = [operator(), operator()];
+  for (const { id } of [waiting, running]) {
+    await cancel(db, id, one);
+    await cancel(db, id, other);
+  }
+  await cancel(db, (await finishedJob(db)).id, one);
+  await cancel(db, randomUUID(), one);
+  const entry = { actor: 'ada', action: 'cancel', count: 1, requestId: one.requestId };
+  expect(await logged(db)).toEqual([
+    { ...entry, target: { id: waiting.id } },
+    { ...entry, target: { id: running.id } },
+  ]);
+});
+
+test('from SQL it is logged under the name of the session, and rolled back with its transaction', async ({
+  db,
+  databaseUrl,
+}) => {
+  const job = await pendingJob(db);
+  await withSessions(databaseUrl, async (caller) => {
+    await caller.begin();
+    const { rows } = await caller.query('SELECT millrace.cancel($1) AS answer', [job.id]);
+    expect(rows).toEqual([{ answer: 'cancelled' }]);
+    await caller.rollback();
+    expect([await statusOf(db, job.id), await logged(db)]).toEqual(['pending', []]);
+    await caller.query('SELECT millrace.cancel($1)', [job.id]);
+  });
+  expect(await logged(db)).toMatchObject([{ actor: await sessionUser(db), action: 'cancel', requestId: null }]);
+});
+
+test('a resend whose job has completed meanwhile is answered as the first time; another request is told', async ({
+  db,
+}) => {
+  const job = await processingJob(db);
+  const by = operator();
+  expect(await cancel(db, job.id, by)).toBe('requested');
+  await complete(db, [{ ...job, result: 1 }]);
+  expect(await cancel(db, job.id, by)).toBe('requested');
+  expect(await cancel(db, job.id, operator())).toEqual({ wrongState: 'completed' });
+  expect(await cancel(db, job.id)).toEqual({ wrongState: 'completed' });
+  await ageLog(db, 11);
+  expect(await cancel(db, job.id, by)).toEqual({ wrongState: 'completed' });
+});
+
+test('a cancelled job keeps the request that put it in, and its keys', async ({ db }) => {
+  const fields = { requestId: 'r', traceparent: 't', uniqueKey: 'u', idempotencyKey: 'i' };
+  const job = await pendingJob(db, fields);
+  await cancel(db, job.id);
+  expect(await rowOf(db, job.id)).toMatchObject({
+    status: 'cancelled',
+    request_id: 'r',
+    traceparent: 't',
+    unique_key: 'u',
+    idempotency_key: 'i',
   });
 });

@@ -8,6 +8,7 @@ import { claimedIds, claimSome, KINDS } from './claiming.ts';
 import { withSessions } from './sessions.ts';
 
 const suspect = { reaps: 2, attempts: 2 };
+const origin = { requestId: 'request-7', traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
 const ask = (db: Db, token = randomUUID()) => claimSuspect(db, { token, queue: 'default', kinds: KINDS });
 
 test('a job that was reaped twice is claimed by nobody but those who ask for a suspect', async ({ db }) => {
@@ -23,6 +24,11 @@ test('a job that was reaped twice is claimed by nobody but those who ask for a s
   );
   expect(rows[0]?.lease).toBeCloseTo(30, 2);
   expect(await claimSome(db)).toMatchObject({ suspectDue: false });
+});
+
+test('a suspect tells which request put it in', async ({ db }) => {
+  await pendingJob(db, { ...suspect, ...origin });
+  expect(await ask(db)).toMatchObject(origin);
 });
 
 test('the longest due suspect comes first, one at a time', async ({ db }) => {

@@ -11,7 +11,9 @@ import { waitsForLock, withSessions } from './sessions.ts';
 
 describe('what a claim takes', () => {
   test('a claimed job is processing under the token, one attempt spent, with the lease of its kind', async ({ db }) => {
-    const job = await pendingJob(db, { kind: 'long.kind', subject: 'invoice:7', payload: { n: [1] }, attempts: 2 });
+    const origin = { requestId: 'request-7', traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+    const fields = { kind: 'long.kind', subject: 'invoice:7', payload: { n: [1] }, attempts: 2, ...origin };
+    const job = await pendingJob(db, fields);
     const kinds = new Map([
       ['test.kind', 30],
       ['long.kind', 300.5],
@@ -39,6 +41,7 @@ describe('what a claim takes', () => {
         createdAt: rows[0]?.created_at,
         waitedMs: rows[0]?.waited_ms,
         payload: { n: [1] },
+        ...origin,
       },
     ]);
     expect(rows[0]?.lease).toBeCloseTo(300.5, 2);

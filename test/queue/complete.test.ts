@@ -10,12 +10,15 @@ import { inTurn } from './sessions.ts';
 const error = { attempt: 1, name: 'Error', message: 'boom' };
 
 test('a completed job is finished, with its result and all that was known of it', async ({ db }) => {
-  const fields = { subject: 'invoice:7', priority: 3, attempts: 2, reaps: 1, errors: [error], payload: { n: 1 } };
+  const origin = { requestId: 'request-7', traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+  const past = { attempts: 2, reaps: 1, errors: [error] };
+  const fields = { subject: 'invoice:7', priority: 3, payload: { n: 1 }, ...past, ...origin };
   const job = await processingJob(db, { ...fields, maxAttempts: 4, queue: 'mail' });
   const before = await rowOf(db, job.id);
   expect(await complete(db, [{ ...job, result: { text: 'ä"\\' } }])).toEqual([job.id]);
   const ended = { status: 'completed', result: { text: 'ä"\\' }, locked_until: null, finished_at: expect.any(Date) };
   expect(await rowOf(db, job.id)).toEqual({ ...before, ...ended });
+  expect(before?.request_id).toBe('request-7');
   expect(await liveRowOf(db, job.id)).toBeUndefined();
   expect(await counterOf(db, 'test.kind', 'completed')).toBe(1);
 });

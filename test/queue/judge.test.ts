@@ -16,6 +16,7 @@ const calm: Circumstances = {
   attempt: 2,
   startedAt: new Date(0),
   failedAt: new Date(0),
+  where: 'here',
 };
 const returned: Ending = { kind: 'returned', value: { ok: true } };
 const abandoned: Ending = { kind: 'abandoned' };

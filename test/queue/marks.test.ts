@@ -33,7 +33,7 @@ describe('what commits late', () => {
     async ([, late], { db, databaseUrl }) => {
       await withSessions(databaseUrl, async (producer) => {
         await producer.begin();
-        const id = await insertJob(producer, job);
+        const { id } = await insertJob(producer, job);
         const { position } = await claimSome(db);
         await ageRow(producer, id, late);
         await producer.commit();
@@ -45,7 +45,7 @@ describe('what commits late', () => {
   test('two seconds before the claim that missed it is not too early', async ({ db, databaseUrl }) => {
     await withSessions(databaseUrl, async (producer) => {
       await producer.begin();
-      const id = await insertJob(producer, job);
+      const { id } = await insertJob(producer, job);
       const { position } = await claimSome(db);
       await producer.query(`UPDATE millrace.live_jobs SET run_at = $2::timestamptz WHERE id = $1`, [
         id,
@@ -59,7 +59,7 @@ describe('what commits late', () => {
   test('that holds however long the next claim takes to come', async ({ db, databaseUrl }) => {
     await withSessions(databaseUrl, async (producer) => {
       await producer.begin();
-      const id = await insertJob(producer, job);
+      const { id } = await insertJob(producer, job);
       const { position } = await claimSome(db);
       await producer.commit();
       // A minute goes by in which all loops of the worker are busy.
@@ -72,7 +72,7 @@ describe('what commits late', () => {
   test('one that commits later than that is found by the rescan half a minute later', async ({ db, databaseUrl }) => {
     await withSessions(databaseUrl, async (producer) => {
       await producer.begin();
-      const id = await insertJob(producer, job);
+      const { id } = await insertJob(producer, job);
       let { position } = await claimSome(db);
       await ageRow(producer, id, 5);
       await producer.commit();

@@ -9,11 +9,13 @@ export interface Cost {
   readonly pages: number;
   /** Rows that were read because a table was read from end to end. */
   readonly rowsScanned: number;
+  /** Entries of indexes that were read. */
+  readonly entries: number;
   /** Partitions that a statement looks into which also locks rows: see migrations/0004. */
   readonly partitions: string[];
 }
 
-type Counters = Pick<Cost, 'pages' | 'rowsScanned'>;
+type Counters = Pick<Cost, 'pages' | 'rowsScanned' | 'entries'>;
 
 interface PlanNode {
   readonly 'Node Type': string;
@@ -23,7 +25,8 @@ interface PlanNode {
 
 const COUNTERS = `
 SELECT sum(pg_stat_get_xact_blocks_fetched(c.oid))::int AS pages,
-       (sum(pg_stat_get_xact_tuples_returned(c.oid)) FILTER (WHERE c.relkind = 'r'))::int AS "rowsScanned"
+       (sum(pg_stat_get_xact_tuples_returned(c.oid)) FILTER (WHERE c.relkind = 'r'))::int AS "rowsScanned",
+       (sum(pg_stat_get_xact_tuples_returned(c.oid)) FILTER (WHERE c.relkind = 'i'))::int AS entries
 FROM pg_class c
 WHERE c.relnamespace = 'millrace'::regnamespace`;
 
@@ -32,13 +35,14 @@ WHERE c.relnamespace = 'millrace'::regnamespace`;
  * out for the verb to go on.
  */
 export async function costOf(client: pg.Client, mode: PlanMode, verb: (db: Db) => Promise<unknown>): Promise<Cost> {
-  const sum = { pages: 0, rowsScanned: 0, partitions: [] as string[] };
+  const sum = { pages: 0, rowsScanned: 0, entries: 0, partitions: [] as string[] };
   await client.query(`SET plan_cache_mode = ${mode}`);
   await verb({
     query: async (text, values = []) => {
       const cost = await costOfOne(client, text, values);
       sum.pages += cost.pages;
       sum.rowsScanned += cost.rowsScanned;
+      sum.entries += cost.entries;
       sum.partitions.push(...cost.partitions);
       return client.query(text, values);
     },
@@ -62,6 +66,7 @@ async function costOfOne(client: pg.Client, text: string, values: unknown[]): Pr
     return {
       pages: difference('pages'),
       rowsScanned: difference('rowsScanned'),
+      entries: difference('entries'),
       partitions: locks ? nodes.filter(isScanOfPartition).map((node) => node['Relation Name'] as string) : [],
     };
   } finally {

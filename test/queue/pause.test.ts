@@ -4,6 +4,7 @@ import { pause, resume } from '../../functions/queue/pause.ts';
 import { pendingJob, processingJob, statusOf } from '../support/factories.ts';
 import { expect, test } from '../support/fixtures.ts';
 import { claimedIds, claimSome, KINDS } from './claiming.ts';
+import { logged, operator, sessionUser } from './operator-log.ts';
 
 const BOTH = new Map([...KINDS, ['other.kind', 30]]);
 
@@ -103,4 +104,29 @@ test('pausing what is paused and resuming what is not changes nothing and says s
   expect(await resume(db, 'kind', 'test.kind')).toBe(true);
   expect(await resume(db, 'kind', 'test.kind')).toBe(false);
   expect(await pause(db, 'kind', 'test.kind')).toBe(true);
+});
+
+test('the log says who paused and resumed what, once for each change', async ({ db }) => {
+  const by = operator();
+  for (const change of [pause, pause, resume, resume]) await change(db, 'queue', 'mail', operator(by.requestId));
+  await pause(db, 'kind', 'a.kind');
+  const entry = { actor: 'ada', target: { queue: 'mail' }, count: 1, requestId: by.requestId };
+  expect(await logged(db)).toEqual([
+    { ...entry, action: 'pause' },
+    { ...entry, action: 'resume' },
+    { actor: await sessionUser(db), action: 'pause', target: { kind: 'a.kind' }, count: 1, requestId: null },
+  ]);
+});
+
+test('a resend is answered as the first time and undoes nothing that came between', async ({ db }) => {
+  const [paused, resumed] = [operator(), operator()];
+  const isPaused = async () => (await db.query('SELECT FROM millrace.pauses WHERE resumed_at IS NULL')).rowCount === 1;
+  expect(await pause(db, 'kind', 'a.kind', paused)).toBe(true);
+  expect(await resume(db, 'kind', 'a.kind', resumed)).toBe(true);
+  expect(await pause(db, 'kind', 'a.kind', paused)).toBe(true);
+  expect(await isPaused()).toBe(false);
+  expect(await pause(db, 'kind', 'a.kind', operator())).toBe(true);
+  expect(await resume(db, 'kind', 'a.kind', resumed)).toBe(true);
+  expect(await isPaused()).toBe(true);
+  expect(await pause(db, 'kind', 'a.kind', operator())).toBe(false);
 });

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
+import { Bell } from '../../functions/queue/bell.ts';
 import { ConnectionPool } from '../../functions/queue/connection-pool.ts';
 import type { Context, Log } from '../../functions/queue/context.ts';
 import { defineJob } from '../../functions/queue/contract.ts';
 import { CancelledError, DeadlineError } from '../../functions/queue/errors.ts';
 import type { ClaimedJob } from '../../functions/queue/job.ts';
 import { type Processor, perform } from '../../functions/queue/perform.ts';
+import { ProgressBoard } from '../../functions/queue/progress-board.ts';
 import { Stopper } from '../../functions/queue/stopper.ts';
 import { JobTransaction } from '../../functions/queue/transaction.ts';
 
@@ -25,6 +27,8 @@ const job: ClaimedJob = {
   createdAt: '2026-01-01T00:00:00.000000Z',
   waitedMs: 0,
   payload: { n: 1 },
+  requestId: 'request-7',
+  traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
 };
 
 function performed(
@@ -35,6 +39,8 @@ function performed(
     payload = job.payload as unknown,
     stopper = new Stopper(),
     log = silent,
+    board = new ProgressBoard(new Bell()),
+    claimed = job as ClaimedJob,
   } = {},
 ) {
   const contract = defineJob({ payload: z.object({ n: z.number() }), timeoutSeconds });
@@ -45,7 +51,8 @@ function performed(
     }),
     new AbortController().signal,
   );
-  return perform({ ...job, payload }, contract, processor as Processor, { stopper, transaction, log, graceSeconds });
+  const options = { stopper, transaction, progress: board.of(job), log, where: 'here', graceSeconds };
+  return perform({ ...claimed, payload }, contract, processor as Processor, options);
 }
 
 test('the processor gets the payload and a context that says which attempt it is', async () => {
@@ -55,27 +62,60 @@ test('the processor gets the payload and a context that says which attempt it is
     return 'done';
   });
   expect(outcome).toEqual({ kind: 'succeeded', result: 'done' });
-  const { id, kind, queue, subject, maxAttempts, createdAt } = job;
+  const { id, kind, queue, subject, maxAttempts, createdAt, requestId, traceparent } = job;
   expect(seen).toHaveBeenCalledWith(
     { n: 1 },
-    { id, kind, queue, subject, attempt: 2, maxAttempts, createdAt },
+    { id, kind, queue, subject, attempt: 2, maxAttempts, createdAt, requestId, traceparent },
     id,
     false,
   );
 });
 
 test('the context may be taken apart', async () => {
-  const outcome = await performed((_, { signal, log, transaction, idempotencyKey }) => {
+  const outcome = await performed((_, { signal, log, transaction, progress, idempotencyKey }) => {
     log.info('hello');
+    progress(0.5, 'half');
     return [signal.aborted, typeof transaction, idempotencyKey];
   });
   expect(outcome).toEqual({ kind: 'succeeded', result: [false, 'function', job.id] });
 });
 
-test('what a job logs says which job it was', async () => {
+test('what a job logs says which job it was, and which request put it in', async () => {
   const info = vi.fn();
   await performed((_, { log }) => log.info('sent', { to: 'x' }), { log: { ...silent, info } });
-  expect(info).toHaveBeenCalledWith('sent', { job_id: job.id, kind: job.kind, attempt: 2, to: 'x' });
+  const origin = { request_id: 'request-7', trace_id: '4bf92f3577b34da6a3ce929d0e0e4736' };
+  expect(info).toHaveBeenCalledWith('sent', { job_id: job.id, kind: job.kind, attempt: 2, ...origin, to: 'x' });
+});
+
+test('a job that no request put in says nothing of one', async () => {
+  const info = vi.fn();
+  const claimed = { ...job, requestId: null, traceparent: null };
+  await performed((_, { log }) => log.info('sent'), { log: { ...silent, info }, claimed });
+  expect(info).toHaveBeenCalledWith('sent', { job_id: job.id, kind: job.kind, attempt: 2 });
+});
+
+test.each([
+  ['that returns', () => 1],
+  ['that throws', () => Promise.reject(new Error('boom'))],
+  ['that is given up', () => new Promise(() => {})],
+])('of a processor %s no progress is written any more', async (_, end) => {
+  const board = new ProgressBoard(new Bell());
+  const outcome = performed(
+    (_, { progress }) => {
+      progress(0.5);
+      return end();
+    },
+    { board, timeoutSeconds: 0.05, graceSeconds: 0.01 },
+  );
+  await Promise.resolve();
+  expect(board.restMs(performance.now())).toBe(0);
+  await outcome;
+  expect(board.restMs(performance.now())).toBe(Infinity);
+});
+
+test('a failed attempt says which run it was', async () => {
+  const outcome = await performed(() => Promise.reject(new Error('boom')));
+  expect(outcome).toMatchObject({ kind: 'failed', error: { attempt: 2, where: 'here', message: 'boom' } });
 });
 
 test('a payload that does not fit fails the attempt, and may be tried again: contracts change while jobs wait', async () => {

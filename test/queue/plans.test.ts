@@ -7,16 +7,19 @@ import { claimSuspect } from '../../functions/queue/claim-suspect.ts';
 import { complete } from '../../functions/queue/complete.ts';
 import type { Db } from '../../functions/queue/db.ts';
 import { insertJob } from '../../functions/queue/enqueue.ts';
+import { erase } from '../../functions/queue/erase.ts';
 import type { Claim } from '../../functions/queue/job.ts';
 import { type Kinds, openPosition, type Position } from '../../functions/queue/marks.ts';
 import { pause } from '../../functions/queue/pause.ts';
+import { writeProgress } from '../../functions/queue/progress.ts';
 import { reap } from '../../functions/queue/reap.ts';
 import { redrive } from '../../functions/queue/redrive.ts';
+import { redriveMany } from '../../functions/queue/redrive-many.ts';
 import { release } from '../../functions/queue/release.ts';
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
 import { retry } from '../../functions/queue/retry.ts';
 import { watch } from '../../functions/queue/watch.ts';
-import { deadJob, pendingJob } from '../support/factories.ts';
+import { deadJob, finishedJob, pendingJob } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { KINDS } from './claiming.ts';
 import { costOf, type PlanMode } from './pages.ts';
@@ -30,13 +33,13 @@ const error = { attempt: 1, name: 'Error', message: 'boom' };
 /**
  * What may lie around a claim: a deep backlog of its own kinds, as many rows each that are due later but more urgent, of
  * a paused kind, and of kinds that it lacks (less urgent, so that only the share of the oldest meets them); running jobs;
- * finished jobs.
+ * finished and dead jobs. Those of its own kinds that are due have a unique key each.
  */
 async function loadAll(db: Db): Promise<void> {
   await load(db, { dueInSeconds: 3600, priority: 5 });
   await load(db, { dueInSeconds: -3600, kind: 'foreign.kind', priority: -5 });
   await load(db, { dueInSeconds: -3600, kind: 'paused.kind' });
-  await load(db, { dueInSeconds: -1800 });
+  await load(db, { dueInSeconds: -1800, keys: 'backlog ' });
   await pause(db, 'kind', 'paused.kind');
   await load(db, { dueInSeconds: -7200, rows: 1000, kind: 'running.kind' });
   await db.query(
@@ -52,18 +55,34 @@ async function loadAll(db: Db): Promise<void> {
      SELECT id, 'test.kind', 'default', 'completed', 0, 1, 5, 0, gen_random_uuid(), now(), now(), 2 FROM job`,
     [MANY],
   );
+  await db.query(
+    `INSERT INTO millrace.dead_jobs (id, kind, queue, priority, attempts, max_attempts, reaps, run_at, created_at,
+                                     payload_bytes, unique_key, errors, payload)
+     SELECT millrace.uuidv7(), CASE WHEN n % 2 = 0 THEN 'test.kind' ELSE 'dead.kind' END, 'default', 0, 5, 5, 0, now(),
+            now(), 2, 'dead ' || n, '[{"name": "Error", "message": "boom"}]', '{}'
+     FROM generate_series(1, $1::int) n`,
+    [MANY],
+  );
 }
 
 async function load(
   db: Db,
-  { dueInSeconds, kind = 'test.kind', priority = 0, rows = MANY }: Record<string, unknown> & { dueInSeconds: number },
+  {
+    dueInSeconds,
+    kind = 'test.kind',
+    priority = 0,
+    rows = MANY,
+    keys = null,
+  }: Record<string, unknown> & { dueInSeconds: number },
 ): Promise<void> {
   await db.query(
     `WITH job AS MATERIALIZED (SELECT millrace.uuidv7() AS id FROM generate_series(1, $1::int)),
           payload AS (INSERT INTO millrace.payloads SELECT id, '{}' FROM job)
-     INSERT INTO millrace.live_jobs (id, kind, priority, run_at, payload_bytes)
-     SELECT id, $2, $3, clock_timestamp() + make_interval(secs => $4 + random() * 60), 2 FROM job`,
-    [rows, kind, priority, dueInSeconds],
+     INSERT INTO millrace.live_jobs (id, kind, priority, run_at, payload_bytes, unique_key)
+     SELECT id, $2, $3, clock_timestamp() + make_interval(secs => $4 + random() * 60), 2,
+            $5 || row_number() OVER (ORDER BY id)
+     FROM job`,
+    [rows, kind, priority, dueInSeconds, keys],
   );
 }
 
@@ -90,14 +109,20 @@ const ask = (db: Db, position: Position, over: { limit?: number; aged?: number }
   });
 
 /** Claims of jobs that are running, their leases `leaseSeconds` from now. */
-async function running(db: Db, rows: number, token: string = randomUUID(), leaseSeconds = 60): Promise<Claim[]> {
+async function running(
+  db: Db,
+  rows: number,
+  { token = randomUUID(), leaseSeconds = 60, keys = null as string | null } = {},
+): Promise<Claim[]> {
   const { rows: claims } = await db.query<Claim & { id: string }>(
     `WITH job AS MATERIALIZED (SELECT millrace.uuidv7() AS id FROM generate_series(1, $1::int)),
           payload AS (INSERT INTO millrace.payloads SELECT id, '{}' FROM job)
-     INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until)
-     SELECT id, 'test.kind', 'processing', 1, $2, clock_timestamp() + make_interval(secs => $3) FROM job
+     INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until, unique_key)
+     SELECT id, 'test.kind', 'processing', 1, $2, clock_timestamp() + make_interval(secs => $3),
+            $4 || row_number() OVER (ORDER BY id)
+     FROM job
      RETURNING id, locked_by AS token`,
-    [rows, token, leaseSeconds],
+    [rows, token, leaseSeconds, keys],
   );
   return claims;
 }
@@ -105,27 +130,47 @@ async function running(db: Db, rows: number, token: string = randomUUID(), lease
 /** Each verb on a batch, and the pages it may look at for a job: about twice what it does. Setting up is not measured. */
 async function verbs(db: Db, position: Position, batch: number): Promise<[name: string, pages: number, Verb][]> {
   const watched = await running(db, batch);
+  const told = (await running(db, batch)).map((job) => ({ ...job, fraction: 0.5, note: 'half' }));
   const completed = (await running(db, batch)).map((job) => ({ ...job, result: 1 }));
   const retried = (await running(db, batch)).map((job) => ({ ...job, error, delaySeconds: 1 }));
   const buried = (await running(db, batch)).map((job) => ({ ...job, error }));
   const released = (await running(db, batch)).map((job) => ({ ...job, delaySeconds: 0 }));
   const [{ token = '' } = {}] = await running(db, batch);
-  await running(db, batch, randomUUID(), -1);
+  // Of these, one half has a twin in the backlog, the other has a key that nobody else has.
+  const back = [
+    ...(await running(db, batch / 2, { keys: 'backlog ' })),
+    ...(await running(db, batch / 2, { keys: randomUUID() })),
+  ];
+  const givenBack = back.map((job) => ({ ...job, error, delaySeconds: 1 }));
+  await running(db, batch, { leaseSeconds: -1 });
+  await running(db, batch / 2, { leaseSeconds: -3, keys: 'backlog ' });
+  await running(db, batch / 2, { leaseSeconds: -2, keys: randomUUID() });
   await pendingJob(db, { reaps: 2, attempts: 2 });
-  const [pending, dead] = [await pendingJob(db), await deadJob(db)];
+  const [pending, dead, ended] = [
+    await pendingJob(db),
+    await deadJob(db, { uniqueKey: randomUUID() }),
+    await finishedJob(db),
+  ];
+  const [taken] = [await deadJob(db, { uniqueKey: 'backlog 7' })];
   return [
     ['claim', 60, (on) => ask(on, position, { limit: batch, aged: batch / 10 })],
     ['claimSuspect', 7, (on) => claimSuspect(on, { token: randomUUID(), queue: 'default', kinds })],
     ['watch', 8, (on) => watch(on, watched)],
+    ['writeProgress', 16, (on) => writeProgress(on, told)],
+    ['writeProgress, again', 16, (on) => writeProgress(on, told)],
     ['complete', 25, (on) => complete(on, completed)],
     ['complete, repeated', 15, (on) => complete(on, completed)],
     ['retry', 60, (on) => retry(on, retried)],
     ['bury', 35, (on) => bury(on, buried)],
     ['release', 60, (on) => release(on, released)],
     ['releaseTokens', 70, (on) => releaseTokens(on, [token])],
+    ['retry with unique keys', 60, (on) => retry(on, givenBack)],
+    ['reap with unique keys', 60, (on) => reap(on, { limit: batch })],
     ['reap', 60, (on) => reap(on, { limit: batch })],
     ['cancel', 5, (on) => cancel(on, pending.id)],
     ['redrive', 5, (on) => redrive(on, dead.id)],
+    ['redrive beside a twin', 5, (on) => redrive(on, taken.id)],
+    ['erase', 15, (on) => erase(on, ended.id)],
     ['enqueue', 5, (on) => insertJob(on, { kind: 'test.kind', payload: {} })],
   ];
 }
@@ -193,6 +238,37 @@ describe('whatever lies around, each verb looks at few pages and reads no table'
     await db.query('DELETE FROM millrace.payloads');
     await loadAll(db);
     await connected(databaseUrl, (client) => check(db, client));
+  });
+});
+
+test('a page of a redrive by filter reads no more than it may look at, whatever else is dead', async ({
+  db,
+  databaseUrl,
+}) => {
+  await stopAutovacuum(db);
+  await db.query(
+    `INSERT INTO millrace.dead_jobs (id, kind, queue, priority, attempts, max_attempts, reaps, run_at, created_at,
+                                     payload_bytes, errors, payload)
+     SELECT millrace.uuidv7(), CASE WHEN n % 1000 = 0 THEN 'rare.kind' ELSE 'test.kind' END, 'default', 0, 5, 5, 0, now(),
+            now(), 2, '[{"name": "Error", "message": "boom"}]', '{}'
+     FROM generate_series(1, 60000) n`,
+  );
+  await connected(databaseUrl, async (client) => {
+    for (const statistics of [false, true]) {
+      if (statistics) await db.query('ANALYZE millrace.dead_jobs');
+      for (const mode of ['force_custom_plan', 'force_generic_plan'] satisfies PlanMode[]) {
+        for (const [filter, most] of [
+          [{ error: 'nobody said this' }, 400],
+          [{ kind: 'test.kind', error: 'nobody said this' }, 600],
+          [{ kind: 'rare.kind', error: 'nobody said this' }, 600],
+        ] as const) {
+          const { pages, rowsScanned } = await costOf(client, mode, (on) => redriveMany(on, { filter, limit: 1000 }));
+          const what = `${JSON.stringify(filter)}, ${mode}, statistics: ${statistics}`;
+          expect.soft(rowsScanned, `${what}: rows scanned`).toBe(0);
+          expect.soft(pages, `${what}: pages`).toBeLessThan(most);
+        }
+      }
+    }
   });
 });
 

@@ -15,8 +15,9 @@ const error = { attempt: 1, name: 'Error', message: 'boom' };
 test('a job whose lease ran out is pending again, its attempt spent, and known to have lost a worker', async ({
   db,
 }) => {
-  const job = await processingJob(db, { ...expired, attempts: 2, reaps: 1, errors: [error] });
-  const reaped = [{ id: job.id, kind: 'test.kind', attempt: 2, status: 'pending' }];
+  const fields = { ...expired, attempts: 2, reaps: 1, errors: [error], requestId: 'r', traceparent: 't' };
+  const job = await processingJob(db, fields);
+  const reaped = [{ id: job.id, kind: 'test.kind', attempt: 2, status: 'pending', requestId: 'r', traceparent: 't' }];
   expect(await reap(db, { limit: 10 })).toEqual(reaped);
   expect(await liveRowOf(db, job.id)).toMatchObject({
     status: 'pending',

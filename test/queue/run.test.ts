@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import * as z from 'zod';
@@ -75,6 +76,45 @@ describe('what becomes of a job', () => {
       error: { name: 'TypeError' },
       delaySeconds: expect.any(Number),
     });
+  });
+
+  test('failed: the error says where, by default on which host and in which process', async ({ db, databaseUrl }) => {
+    const [named, unnamed] = [await pendingJob(db, { kind: 'named' }), await pendingJob(db, { kind: 'unnamed' })];
+    const failing = (kind: string) => ({
+      contracts: { [kind]: defineJob({ payload: z.unknown() }) },
+      processors: { [kind]: () => Promise.reject(new Error('boom')) },
+    });
+    await runOn(databaseUrl, { ...failing('named'), where: 'a container' });
+    await runOn(databaseUrl, failing('unnamed'));
+    expect((await rowOf(db, named.id))?.errors).toMatchObject([{ where: 'a container' }]);
+    expect((await rowOf(db, unnamed.id))?.errors).toMatchObject([{ where: `${hostname()}:${process.pid}` }]);
+  });
+
+  test('done with a result of 256 KiB: kept; a byte more: dead, for it would only return it again', async ({
+    db,
+    databaseUrl,
+  }) => {
+    // Two of them are the quotes of its JSON.
+    const [most, more] = ['x'.repeat(262_142), 'x'.repeat(262_143)];
+    const [kept, refused] = [await pendingJob(db), await pendingJob(db)];
+    const summary = await runOn(
+      databaseUrl,
+      doing((_, { job }) => (job.id === kept.id ? most : more)),
+    );
+    expect(summary).toMatchObject({ completed: 1, buried: 1 });
+    expect(await rowOf(db, kept.id)).toMatchObject({ status: 'completed', result: most });
+    expect(await rowOf(db, refused.id)).toMatchObject({
+      status: 'dead',
+      attempts: 1,
+      errors: [{ name: 'UnstorableError', message: expect.stringContaining('262144 bytes') }],
+    });
+  });
+
+  test('many large results at once: each is kept, whatever the others take', async ({ db, databaseUrl }) => {
+    const jobs = await Promise.all(Array.from({ length: 40 }, (_, n) => pendingJob(db, { payload: { n } })));
+    const summary = await runOn(databaseUrl, { ...doing(({ n }) => String(n).repeat(100_000)), concurrency: 40 });
+    expect(summary).toMatchObject({ completed: 40 });
+    for (const [n, { id }] of jobs.entries()) expect((await rowOf(db, id))?.result).toBe(String(n).repeat(100_000));
   });
 
   test('failed for the last time: dead', async ({ db, databaseUrl }) => {

@@ -4,6 +4,7 @@ import type { ClaimedJob } from '../../functions/queue/job.ts';
 import { settle } from '../../functions/queue/settle.ts';
 import { type MadeJob, processingJob, rowOf, statusOf } from '../support/factories.ts';
 import { expect, test } from '../support/fixtures.ts';
+import { withSessions } from './sessions.ts';
 
 const error = { attempt: 1, name: 'Error', message: 'boom' };
 
@@ -12,7 +13,7 @@ function ended({ id, token, kind }: MadeJob, settlement: Written): Ended {
   return { job, settlement, bytes: 1, durationMs: 1 };
 }
 
-const verdictsOf = async (db: Db, batch: Ended[]) => (await settle(db, batch)).map(({ verdict }) => verdict);
+const verdictsOf = async (db: Db, batch: Ended[]) => (await settle(db, batch)).settled.map(({ verdict }) => verdict);
 
 test('each verb, accepted', async ({ db }) => {
   const [done, failed, dead, given] = await Promise.all(Array.from({ length: 4 }, () => processingJob(db)));
@@ -91,6 +92,44 @@ test('one that is refused even so is left to its lease', async ({ db }) => {
   expect(await statusOf(db, job.id)).toBe('processing');
 });
 
+test('what replaces an error keeps when and where the attempt failed', async ({ db }) => {
+  const job = await processingJob(db);
+  const circumstances = {
+    started_at: '2026-11-29T08:00:00.000Z',
+    failed_at: '2026-11-29T08:00:01.000Z',
+    where: 'here',
+  };
+  const bad = { ...error, ...circumstances, message: 'a\0b' };
+  await settle(db, [ended(job, { kind: 'retry', error: bad, delaySeconds: 9 })]);
+  expect(await rowOf(db, job.id)).toMatchObject({ errors: [{ ...circumstances, name: 'UnstorableError' }] });
+});
+
+test('a row that somebody holds costs only itself, whatever the verb, and can be settled later', async ({
+  db,
+  databaseUrl,
+}) => {
+  for (const [settlement, verdict] of [
+    [{ kind: 'complete', result: 1 }, 'completed'],
+    [{ kind: 'retry', error, delaySeconds: 0 }, 'retried'],
+    [{ kind: 'bury', error }, 'buried'],
+    [{ kind: 'release', delaySeconds: 0 }, 'released'],
+  ] satisfies [Written, string][]) {
+    const jobs = [await processingJob(db), await processingJob(db), await processingJob(db)];
+    const batch = jobs.map((job) => ended(job, settlement));
+    const held = batch[1] as Ended;
+    await withSessions(databaseUrl, async (operator) => {
+      await operator.begin();
+      await operator.query('SELECT millrace.cancel($1)', [held.job.id]);
+      const { settled, blocked } = await settle(db, batch);
+      expect(new Set(settled)).toEqual(new Set([batch[0], batch[2]].map((one) => ({ ended: one, verdict }))));
+      expect(blocked).toEqual([held]);
+      expect(await statusOf(db, held.job.id)).toBe('processing');
+      await operator.rollback();
+    });
+    expect(await verdictsOf(db, [held])).toEqual([verdict]);
+  }
+});
+
 test('a value that cannot be put into words on this side costs only itself too', async ({ db }) => {
   const good = await processingJob(db);
   const bad = await processingJob(db);
@@ -101,9 +140,9 @@ test('a value that cannot be put into words on this side costs only itself too',
 test('a database that fails is not a bad row: the batch is repeated whole', async ({ db }) => {
   const failing: Db = {
     query: async () => {
-      throw Object.assign(new Error('deadlock detected'), { code: '40P01', severity: 'ERROR' });
+      throw Object.assign(new Error('canceling statement'), { code: '57014', severity: 'ERROR' });
     },
   };
   const job = await processingJob(db);
-  await expect(settle(failing, [ended(job, { kind: 'complete', result: 1 })])).rejects.toThrow('deadlock');
+  await expect(settle(failing, [ended(job, { kind: 'complete', result: 1 })])).rejects.toThrow('canceling');
 });

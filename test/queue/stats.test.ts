@@ -25,7 +25,7 @@ describe('stats', () => {
 
   test('follows jobs through their lives', async ({ db }) => {
     const first = async () => (await stats(db)).kinds[0];
-    const id = await insertJob(db, { kind: 'a', payload: 1 });
+    const { id } = await insertJob(db, { kind: 'a', payload: 1 });
     await insertJob(db, { kind: 'a', payload: 1, delaySeconds: 60 });
     expect(await first()).toMatchObject({ pending: 2, processing: 0, dead: 0 });
     await cancel(db, id);

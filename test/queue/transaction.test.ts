@@ -158,6 +158,16 @@ test('what the processor throws after the commit changes nothing', async ({ db, 
   expect(await rowOf(db, job.id)).toMatchObject({ status: 'completed', result: 'done', errors: [] });
 });
 
+test('its result may be of 256 KiB', async ({ db, databaseUrl }) => {
+  const job = await pendingJob(db);
+  const result = 'x'.repeat(262_142);
+  await runOn(
+    databaseUrl,
+    doing((_, ctx) => ctx.transaction(async () => result)),
+  );
+  expect(await rowOf(db, job.id)).toMatchObject({ status: 'completed', result });
+});
+
 test('a result that jsonb cannot hold rolls everything back, for good', async ({ db, databaseUrl }) => {
   const job = await pendingJob(db);
   await runOn(

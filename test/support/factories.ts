@@ -23,6 +23,10 @@ export interface JobFields {
   /** Seconds ago that it was created (and its id made), default 0. */
   createdSecondsAgo?: number;
   cancelRequested?: boolean;
+  requestId?: string;
+  traceparent?: string;
+  uniqueKey?: string;
+  idempotencyKey?: string;
 }
 
 export interface PendingFields extends JobFields {
@@ -76,10 +80,11 @@ export async function finishedJob(
   await db.query(
     `INSERT INTO millrace.finished_jobs
        (id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by, run_at, created_at, started_at,
-        finished_at, payload_bytes, subject, errors, result)
+        finished_at, payload_bytes, subject, errors, result, request_id, traceparent, unique_key,
+        idempotency_key)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() - make_interval(secs => $10),
              clock_timestamp() - make_interval(secs => $10), clock_timestamp() - make_interval(secs => $11),
-             clock_timestamp() - make_interval(secs => $11), $12, $13, $14, $15)`,
+             clock_timestamp() - make_interval(secs => $11), $12, $13, $14, $15, $16, $17, $18, $19)`,
     [
       job.id,
       job.kind,
@@ -96,6 +101,10 @@ export async function finishedJob(
       job.subject,
       job.errors,
       fields.result === undefined ? null : json(fields.result),
+      job.requestId,
+      job.traceparent,
+      job.uniqueKey,
+      job.idempotencyKey,
     ],
   );
   await count(db, job.kind, 'enqueued');
@@ -110,10 +119,11 @@ export async function deadJob(db: Db, fields: EndedFields = {}): Promise<MadeJob
   await db.query(
     `INSERT INTO millrace.dead_jobs
        (id, kind, queue, priority, attempts, max_attempts, reaps, locked_by, run_at, created_at, started_at,
-        finished_at, payload_bytes, subject, errors, payload)
+        finished_at, payload_bytes, subject, errors, payload, request_id, traceparent, unique_key,
+        idempotency_key)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() - make_interval(secs => $9),
              clock_timestamp() - make_interval(secs => $9), clock_timestamp() - make_interval(secs => $10),
-             clock_timestamp() - make_interval(secs => $10), $11, $12, $13, $14)`,
+             clock_timestamp() - make_interval(secs => $10), $11, $12, $13, $14, $15, $16, $17, $18)`,
     [
       job.id,
       job.kind,
@@ -129,6 +139,10 @@ export async function deadJob(db: Db, fields: EndedFields = {}): Promise<MadeJob
       job.subject,
       job.errors ?? json([{ attempt: job.attempts, name: 'Error', message: 'boom' }]),
       json(fields.payload ?? {}),
+      job.requestId,
+      job.traceparent,
+      job.uniqueKey,
+      job.idempotencyKey,
     ],
   );
   await count(db, job.kind, 'enqueued');
@@ -205,11 +219,12 @@ async function insertLive(
   await db.query(
     `INSERT INTO millrace.live_jobs
        (id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by, locked_until, run_at, created_at,
-        started_at, payload_bytes, subject, errors, cancel_requested_at)
+        started_at, payload_bytes, subject, errors, cancel_requested_at, request_id, traceparent,
+        unique_key, idempotency_key)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp() + make_interval(secs => $10),
              clock_timestamp() + make_interval(secs => $11), clock_timestamp() - make_interval(secs => $12),
              CASE WHEN $9::uuid IS NOT NULL THEN clock_timestamp() END, $13, $14, $15,
-             CASE WHEN $16 THEN clock_timestamp() END)`,
+             CASE WHEN $16 THEN clock_timestamp() END, $17, $18, $19, $20)`,
     [
       job.id,
       job.kind,
@@ -227,6 +242,10 @@ async function insertLive(
       job.subject,
       job.errors,
       fields.cancelRequested ?? false,
+      job.requestId,
+      job.traceparent,
+      job.uniqueKey,
+      job.idempotencyKey,
     ],
   );
   await count(db, job.kind, 'enqueued');
@@ -244,6 +263,10 @@ function filled(fields: JobFields) {
     subject: fields.subject ?? null,
     errors: fields.errors === undefined ? null : json(fields.errors),
     createdSecondsAgo: fields.createdSecondsAgo ?? 0,
+    requestId: fields.requestId ?? null,
+    traceparent: fields.traceparent ?? null,
+    uniqueKey: fields.uniqueKey ?? null,
+    idempotencyKey: fields.idempotencyKey ?? null,
   };
 }
 

@@ -1,0 +1,193 @@
+import * as z from 'zod';
+import { PROBLEMS } from '../functions/lambda/problems.ts';
+
+/*
+ * What the API answers with. Strict, so that a member which nobody described fails the tests; in the document they are
+ * open, for members may be added.
+ */
+
+const id = z.guid();
+/** Microseconds and Z, as the database writes them. */
+const time = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
+  .meta({ format: 'date-time' });
+/** Milliseconds, by the clock of a worker. */
+const workerTime = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  .meta({ format: 'date-time' });
+const STATUSES = ['pending', 'processing', 'completed', 'dead', 'cancelled'] as const;
+
+const attemptError = z.strictObject({
+  attempt: z.int().min(0).describe('Number of the attempt, from 1.'),
+  started_at: workerTime.optional().describe('By the clock of the worker.'),
+  failed_at: workerTime.optional().describe('By the clock of the worker.'),
+  name: z
+    .string()
+    .describe('Class of what was thrown. `DeadlineError`: it took too long; `LeaseExpired`: its worker died.'),
+  message: z.string(),
+  stack: z.string().optional().describe('Only where one job is read.'),
+  where: z.string().optional().describe('Which run: the function, its request and log stream, or host and process.'),
+});
+
+const progress = z.strictObject({
+  fraction: z.number().min(0).max(1).describe('From 0 to 1.'),
+  note: z.string().max(500).nullable(),
+  updated_at: time,
+});
+
+const view = {
+  id: id.describe('A version 7 UUID unless SQL gave it another; orders jobs by their creation.'),
+  kind: z.string(),
+  queue: z.string(),
+  subject: z.string().nullable().describe("The caller's own id for what the job is about."),
+  status: z
+    .enum(STATUSES)
+    .describe('`pending` waits (also between attempts), `processing` runs; the others are the three ends.'),
+  priority: z.int().min(-5).max(5).describe('Higher goes first.'),
+  attempts: z.int().min(0).describe('Attempts begun so far. One that a drain or a deploy cut short does not count.'),
+  max_attempts: z.int().min(1).describe('It is dead when so many have failed.'),
+  run_at: time.describe('When it is due, or was when it last started.'),
+  created_at: time,
+  started_at: time.nullable().describe('Begin of the latest attempt.'),
+  finished_at: time.nullable().describe('When it ended: completed, dead or cancelled.'),
+  cancel_requested_at: time.nullable().describe('Somebody asked for the running job to stop.'),
+  request_id: z.string().nullable().describe('`X-Request-Id` of the request that put it in.'),
+  idempotency_key: z.string().nullable(),
+  unique_key: z.string().nullable(),
+  progress: progress
+    .nullable()
+    .describe('What its processor last said; null until it says something, and once the job has ended.'),
+};
+
+const errors = z.array(attemptError).max(20).describe('The last 20 failed attempts, oldest first.');
+const job = z.strictObject({
+  ...view,
+  errors,
+  payload: z.unknown().optional().describe('As it was sent. Only with `include=payload`.'),
+  result: z.unknown().optional().describe('What its processor returned, else null. Only with `include=result`.'),
+});
+
+const listedJob = z.strictObject({
+  ...view,
+  last_error: attemptError.nullable().describe('The last failed attempt, without its stack.'),
+});
+
+const jobPage = z.strictObject({
+  jobs: z.array(listedJob).describe('Newest first.'),
+  next_cursor: z.string().nullable().describe('Send it as `cursor` for the next page; null: this is the last one.'),
+  counts: z
+    .strictObject(Object.fromEntries(STATUSES.map((status) => [status, z.int().min(0).max(1000).optional()])))
+    .optional()
+    .describe('Only with `counts=true`: jobs that fit the filters, by status.'),
+  counts_limit: z.literal(1000).optional().describe('A count of 1000 means that many or more.'),
+});
+
+const outcome = z
+  .enum(['created', 'replayed', 'kept', 'replaced'])
+  .describe(
+    '`created`: a new job. `replayed`: the idempotency key is known, this is its job. ' +
+      '`kept`: a job with the same unique key was there, this is it. ' +
+      '`replaced`: likewise, and it took over the payload or time of this request.',
+  );
+
+const enqueuedJob = z.strictObject({ ...view, errors, outcome });
+
+const acknowledgedJob = z.strictObject({
+  id,
+  kind: z.string(),
+  outcome,
+  pruned: z.literal(true).optional().describe('Its record is gone: it ended longer ago than records are kept.'),
+});
+
+const batch = z.strictObject({
+  jobs: z
+    .array(z.strictObject({ id, outcome, pruned: acknowledgedJob.shape.pruned }))
+    .describe('One for each item, in their order.'),
+});
+
+const redriven = z.strictObject({
+  redriven: z.int().min(0).describe('Dead jobs that are pending again.'),
+  skipped: z.int().min(0).describe('Left dead: a job with the same unique key is pending, or about to be.'),
+  next_cursor: z.string().nullable().describe('Send it as `cursor` with the same filter to go on; null: all done.'),
+});
+
+const matched = z.strictObject({
+  matched: z.int().min(0).describe('Dead jobs that would be redriven.'),
+  next_cursor: redriven.shape.next_cursor,
+});
+
+const paused = z.boolean().describe('Whether workers leave its jobs alone. Jobs that run already go on.');
+const pausedQueue = z.strictObject({ queue: z.string(), paused });
+const pausedKind = z.strictObject({ kind: z.string(), paused });
+
+const health = z.strictObject({ status: z.literal('ok') });
+
+const readiness = z.strictObject({
+  status: z.literal('ready'),
+  schema_version: z.int().min(1).describe('Number of the newest migration that was applied.'),
+  lag_seconds: z.number().min(0).describe('Seconds since the oldest due job became due; 0 if none is.'),
+  paused: z.array(z.strictObject({ scope: z.enum(['queue', 'kind']), name: z.string() })),
+  unclaimed_kinds: z
+    .array(z.string())
+    .max(100)
+    .describe('Kinds with a due job that no worker of the last two minutes has.'),
+  unclaimed_queues: z
+    .array(z.string())
+    .max(100)
+    .describe('Queues with a pending job that no worker of the last two minutes serves.'),
+  last_worker_at: time.nullable().describe('When a worker last said that it is there; null: never.'),
+});
+
+const types = Object.keys(PROBLEMS).map((name) => `urn:millrace:problem:${name}`);
+const problem = z
+  .strictObject({
+    type: z.enum(types).describe('Stable: programs match on it. docs/problems.md says of each what to do.'),
+    title: z.string(),
+    status: z.int().describe('The HTTP status again.'),
+    detail: z.string().describe('For people: what was expected, what came, what to do.'),
+    request_id: z.string().describe('`X-Request-Id` again; the log has it.'),
+    errors: z
+      .array(
+        z.strictObject({
+          index: z.int().min(0).optional().describe('Of a batch: which item, from 0.'),
+          pointer: z.string().describe('JSON pointer (RFC 6901) to the field or parameter; empty: the whole.'),
+          detail: z.string().describe('The rest of a sentence that begins with that place.'),
+        }),
+      )
+      .optional()
+      .describe('What is wrong, place by place.'),
+    job_status: z.enum(STATUSES).optional().describe('Of `wrong-state`: the state that the job is in.'),
+    job_id: id.optional().describe('Of `unique-key-taken`: the pending job.'),
+  })
+  .describe('A problem as RFC 9457 has it.');
+
+const message = z
+  .strictObject({ message: z.string() })
+  .describe('What the gateway itself says: its answers cannot have another form.');
+
+/** By their names in the document. */
+export const ANSWERS = {
+  Job: job,
+  ListedJob: listedJob,
+  JobPage: jobPage,
+  AttemptError: attemptError,
+  Progress: progress,
+  EnqueuedJob: enqueuedJob,
+  AcknowledgedJob: acknowledgedJob,
+  EnqueuedBatch: batch,
+  Redriven: redriven,
+  Matched: matched,
+  PausedQueue: pausedQueue,
+  PausedKind: pausedKind,
+  Health: health,
+  Readiness: readiness,
+  Problem: problem,
+  Message: message,
+} satisfies Record<string, z.ZodType>;
+
+export type AnswerName = keyof typeof ANSWERS;
+
+export const answerRegistry = z.registry<{ id: string }>();
+for (const [name, schema] of Object.entries(ANSWERS)) answerRegistry.add(schema, { id: name });

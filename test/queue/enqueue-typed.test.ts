@@ -1,0 +1,129 @@
+import * as z from 'zod';
+import { defineJob } from '../../functions/queue/contract.ts';
+import { enqueue, enqueueMany } from '../../functions/queue/enqueue-typed.ts';
+import { UnknownKindError, UnstorableError } from '../../functions/queue/errors.ts';
+import { PayloadError } from '../../functions/queue/payload.ts';
+import { liveRowOf, rowOf, statusOf } from '../support/factories.ts';
+import { describe, expect, test } from '../support/fixtures.ts';
+import { withSessions } from './sessions.ts';
+
+const contracts = {
+  'mail.send': defineJob({
+    payload: z.object({ to: z.email(), at: z.string().optional() }),
+    maxAttempts: 8,
+    queue: 'mail',
+  }),
+  'count.up': defineJob({ payload: z.coerce.number() }),
+};
+const mail = { kind: 'mail.send', payload: { to: 'ann@example.org' } } as const;
+
+describe('enqueue', () => {
+  test('a job takes queue and attempts from its contract unless it names its own', async ({ db }) => {
+    const id = await enqueue(db, contracts, mail);
+    expect(await liveRowOf(db, id)).toMatchObject({ queue: 'mail', max_attempts: 8 });
+    const own = await enqueue(db, contracts, { ...mail, queue: 'other', maxAttempts: 1 });
+    expect(await liveRowOf(db, own)).toMatchObject({ queue: 'other', max_attempts: 1 });
+  });
+
+  test('a job of a transaction that rolls back never was', async ({ db, databaseUrl }) => {
+    await withSessions(databaseUrl, async (session) => {
+      await session.begin();
+      const lost = await enqueue(session, contracts, mail);
+      await session.rollback();
+      await session.begin();
+      const kept = await enqueue(session, contracts, mail);
+      expect(await statusOf(db, kept)).toBeUndefined();
+      await session.commit();
+      expect([await statusOf(db, lost), await statusOf(db, kept)]).toEqual([undefined, 'pending']);
+    });
+  });
+
+  test('the payload is stored as sent, for the worker to parse', async ({ db }) => {
+    const id = await enqueue(db, contracts, { kind: 'count.up', payload: '7' });
+    expect(await rowOf(db, id)).toMatchObject({ payload: '7' });
+  });
+
+  test('what the worker could not read is refused, and the transaction stays usable', async ({ databaseUrl }) => {
+    await withSessions(databaseUrl, async (session) => {
+      await session.begin();
+      const wrong = { kind: 'mail.send', payload: { to: 'nobody' } } as const;
+      await expect(enqueue(session, contracts, wrong)).rejects.toThrow(PayloadError);
+      const nul = { kind: 'mail.send', payload: { to: 'ann@example.org', at: 'a\0b' } } as const;
+      await expect(enqueue(session, contracts, nul)).rejects.toThrow(UnstorableError);
+      // @ts-expect-error a Date becomes text on its way, and does not compile either
+      const date = enqueue(session, contracts, { kind: 'mail.send', payload: { to: new Date() } });
+      await expect(date).rejects.toThrow(PayloadError);
+      await enqueue(session, contracts, mail);
+      await session.commit();
+    });
+  });
+
+  test('a kind without a contract does not compile, and says which there are', async ({ db }) => {
+    // @ts-expect-error misspelt
+    const sent = enqueue(db, contracts, { kind: 'mail.sent', payload: { to: 'ann@example.org' } });
+    await expect(sent).rejects.toThrow(UnknownKindError);
+    await expect(sent).rejects.toThrow('known kinds: mail.send, count.up');
+    // @ts-expect-error a name that every object has is no kind
+    await expect(enqueue(db, contracts, { kind: 'constructor', payload: 1 })).rejects.toThrow(UnknownKindError);
+  });
+});
+
+describe('enqueueMany', () => {
+  test('puts jobs of all kinds in, in order, each with what its contract says', async ({ db }) => {
+    const jobs = [mail, { kind: 'count.up', payload: 7, maxAttempts: 1 }, { ...mail, queue: 'other' }] as const;
+    const made = await enqueueMany(db, contracts, jobs);
+    expect(made.map(({ outcome }) => outcome)).toEqual(['created', 'created', 'created']);
+    expect(await Promise.all(made.map(({ id }) => rowOf(db, id)))).toMatchObject([
+      { kind: 'mail.send', queue: 'mail', max_attempts: 8, payload: mail.payload },
+      { kind: 'count.up', queue: 'default', max_attempts: 1, payload: 7 },
+      { kind: 'mail.send', queue: 'other', max_attempts: 8 },
+    ]);
+    expect(await enqueueMany(db, contracts, [])).toEqual([]);
+  });
+
+  test('a bad one is named before anything is sent, and the transaction stays usable', async ({ db, databaseUrl }) => {
+    await withSessions(databaseUrl, async (session) => {
+      await session.begin();
+      const wrong = enqueueMany(session, contracts, [mail, { kind: 'mail.send', payload: { to: 'nobody' } }]);
+      await expect(wrong).rejects.toThrow(PayloadError);
+      await expect(wrong).rejects.toThrow(/^jobs\[1\]: .*\/to: /);
+      const nul = enqueueMany(session, contracts, [
+        { kind: 'mail.send', payload: { to: 'ann@example.org', at: '\0' } },
+      ]);
+      await expect(nul).rejects.toThrow(/^jobs\[0\]: \/at holds a NUL/);
+      // @ts-expect-error misspelt
+      const sent = enqueueMany(session, contracts, [mail, mail, { kind: 'mail.sent', payload: 1 }]);
+      await expect(sent).rejects.toThrow(/^jobs\[2\]: kind "mail\.sent" has no contract/);
+      await expect(enqueueMany(session, contracts, Array(1001).fill(mail))).rejects.toThrow(RangeError);
+      await enqueueMany(session, contracts, [mail]);
+      await session.commit();
+    });
+    expect((await db.query('SELECT FROM millrace.jobs')).rowCount).toBe(1);
+  });
+
+  test('keys, request and trace go along', async ({ db }) => {
+    const keys = { idempotencyKey: 'i', uniqueKey: 'u', requestId: 'r', traceparent: 't' };
+    const [first, again, twin] = await enqueueMany(db, contracts, [
+      { ...mail, ...keys },
+      { ...mail, ...keys },
+      { ...mail, uniqueKey: 'u', uniqueWhile: 'live', replace: ['payload'], payload: { to: 'bob@example.org' } },
+    ]);
+    expect([again, twin]).toEqual([
+      { id: first?.id, outcome: 'replayed', pruned: false },
+      { id: first?.id, outcome: 'replaced', pruned: false },
+    ]);
+    expect(await rowOf(db, first?.id as string)).toMatchObject({
+      idempotency_key: 'i',
+      unique_key: 'u',
+      request_id: 'r',
+      traceparent: 't',
+      payload: { to: 'bob@example.org' },
+    });
+  });
+});
+
+test('enqueue answers the id of the job that stands for it', async ({ db }) => {
+  const first = await enqueue(db, contracts, { ...mail, uniqueKey: 'customer:7' });
+  expect(await enqueue(db, contracts, { ...mail, uniqueKey: 'customer:7' })).toBe(first);
+  expect(await enqueue(db, contracts, { ...mail, uniqueKey: 'customer:8' })).not.toBe(first);
+});

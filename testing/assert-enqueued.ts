@@ -1,0 +1,67 @@
+import { AssertionError } from 'node:assert';
+import type * as z from 'zod';
+import type { Contract, Contracts } from '../functions/queue/contract.ts';
+import type { Db } from '../functions/queue/db.ts';
+import { UnknownKindError } from '../functions/queue/errors.ts';
+import { PayloadError, parsePayload } from '../functions/queue/payload.ts';
+import { type EnqueuedJob, enqueued } from './enqueued.ts';
+import { type DeepPartial, mismatches, shown } from './mismatch.ts';
+
+/** A job's kind, and what else matters of it. */
+export type WantedJob<C extends Contracts, Kind extends keyof C & string> = DeepPartial<
+  Omit<EnqueuedJob, 'kind' | 'payload'>
+> & {
+  readonly kind: Kind;
+  /** A part of it as it is stored: JSON, so a Date is text there. */
+  readonly payload?: DeepPartial<z.input<C[Kind]['payload']>>;
+};
+
+/** Jobs that a message shows; more help nobody. */
+const SHOWN = 5;
+
+/**
+ * Resolves the oldest job put in since the client's transaction began that fits `wanted` in the members that it has, and
+ * whose payload its contract can read.
+ * @throws AssertionError saying which jobs there are instead and where they differ
+ * @throws NoTransactionError if no transaction is open
+ */
+export async function assertEnqueued<C extends Contracts, Kind extends keyof C & string>(
+  client: Db,
+  contracts: C,
+  wanted: WantedJob<C, Kind>,
+): Promise<EnqueuedJob<z.input<C[Kind]['payload']>>> {
+  const contract: Contract | undefined = Object.hasOwn(contracts, wanted.kind) ? contracts[wanted.kind] : undefined;
+  if (!contract) throw new UnknownKindError(`kind "${wanted.kind}" has no contract`);
+  const expected = JSON.parse(JSON.stringify(wanted)) as typeof wanted;
+  const all = await enqueued(client);
+  const found = all.find((job) => mismatches(expected, job).length === 0);
+  if (!found) {
+    const actual = all.filter((job) => job.kind === wanted.kind);
+    throw failure(missingMessage(expected, actual, all), expected, actual);
+  }
+  await assertReadable(contract, found);
+  return found as EnqueuedJob<z.input<C[Kind]['payload']>>;
+}
+
+function missingMessage(wanted: { kind: string }, ofKind: readonly EnqueuedJob[], all: readonly EnqueuedJob[]): string {
+  const what = `no job ${shown(wanted)} was enqueued in this transaction`;
+  if (all.length === 0) return `${what}, and no other either`;
+  if (ofKind.length === 0) return `${what}; of other kinds: ${[...new Set(all.map((job) => job.kind))].join(', ')}`;
+  const lines = ofKind.slice(0, SHOWN).map((job) => `  ${job.id}: ${mismatches(wanted, job).join('; ')}`);
+  const more = ofKind.length > SHOWN ? [`  … and ${ofKind.length - SHOWN} more`] : [];
+  return [`${what}; of this kind:`, ...lines, ...more].join('\n');
+}
+
+/** SQL takes any payload; the worker would find out. */
+async function assertReadable(contract: Contract, job: EnqueuedJob): Promise<void> {
+  try {
+    await parsePayload(contract.payload, job.payload);
+  } catch (error) {
+    if (!(error instanceof PayloadError)) throw error;
+    throw failure(`job ${job.id} was enqueued, but ${error.message}`, 'a payload that fits the contract', job.payload);
+  }
+}
+
+function failure(message: string, expected: unknown, actual: unknown): AssertionError {
+  return new AssertionError({ message, expected, actual, operator: 'assertEnqueued' });
+}
