@@ -1,12 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
 const ALL = ['test/**/*.test.ts'];
-/** What a Postgres version can break: statements, migrations, the guarantees that rest on both, and claims of its own. */
+/** What a Postgres version can break: statements, migrations, the guarantees that rest on both, and every answer of the API. */
 const STORAGE = [
   'test/queue/**/*.test.ts',
   'test/migrations/**/*.test.ts',
   'test/lifecycle/**/*.test.ts',
   'test/testing/**/*.test.ts',
+  'test/contract/**/*.test.ts',
 ];
 
 /** With DATABASE_URL there is one server, of whatever version it is: one project runs everything on it. */

@@ -225,6 +225,8 @@ BEGIN
              CASE WHEN k.created_at = now_held THEN false ELSE millrace.is_gone(k.job_id) END AS is_gone
       FROM millrace.idempotency_keys k
       WHERE k.kind = i.kind AND k.key = i.key
+      -- The snapshot of a REPEATABLE READ transaction may also show one that was deleted since.
+      ORDER BY k.created_at DESC
       LIMIT 1
     ) k ON true;
     -- Deleted since: nobody has the key now.
@@ -304,7 +306,8 @@ $$;
 --   id               an id that is a job already changes nothing and is returned: a resend is harmless
 --   idempotency_key  the same key, kind and payload again: the id of the first; another payload: SQLSTATE MR001
 --   unique_key       at most one pending job for a kind and key: if one is there, its id is returned; with
---   unique_while     'live' (default 'pending') also if one is running
+--   unique_while     'live' (default 'pending') also if one is running; a REPEATABLE READ transaction does not see one that was
+--                    put in and started since its snapshot
 --   replace          'payload', 'run_at': what that pending one takes over from this
 DROP FUNCTION millrace.enqueue(text, jsonb, timestamptz, int, text, text, int, uuid);
 CREATE FUNCTION millrace.enqueue(
@@ -362,12 +365,12 @@ $$;
 CREATE FUNCTION millrace.is_text(value jsonb, most int) RETURNS boolean
 LANGUAGE sql IMMUTABLE
 AS $$
-  SELECT value IS NULL OR CASE WHEN jsonb_typeof(value) = 'string' THEN char_length(value #>> '{}') BETWEEN 1 AND most ELSE false END
+  SELECT CASE jsonb_typeof(value) WHEN 'string' THEN char_length(value #>> '{}') BETWEEN 1 AND most ELSE value IS NULL END
 $$;
 CREATE FUNCTION millrace.is_number(value jsonb, lowest numeric, highest numeric) RETURNS boolean
 LANGUAGE sql IMMUTABLE
 AS $$
-  SELECT value IS NULL OR CASE WHEN jsonb_typeof(value) = 'number' THEN value::numeric BETWEEN lowest AND highest ELSE false END
+  SELECT CASE jsonb_typeof(value) WHEN 'number' THEN value::numeric BETWEEN lowest AND highest ELSE value IS NULL END
 $$;
 
 CREATE FUNCTION millrace.is_name(value text) RETURNS boolean
@@ -401,7 +404,8 @@ BEGIN
 
   SELECT format('jobs[%s]', i.n - 1) || CASE
            WHEN i.unknown IS NULL THEN ' must be an object'
-           ELSE format('.%s is not a field that is known here', left((SELECT min(k) FROM jsonb_object_keys(i.unknown) k), 100))
+           ELSE format('.%s is not a field that is known here',
+                       left((SELECT min(k) FROM jsonb_object_keys(i.unknown) k), 100))
          END
   INTO flaw
   FROM (
@@ -420,7 +424,8 @@ BEGIN
     SELECT array_agg(CASE WHEN f.flaw IS NULL THEN ROW(
              i.kind #>> '{}',
              coalesce(i.payload, 'null'),
-             coalesce((i.run_at #>> '{}')::timestamptz, clock_timestamp() + make_interval(secs => i.delay_seconds::float8)),
+             coalesce((i.run_at #>> '{}')::timestamptz,
+                      clock_timestamp() + make_interval(secs => i.delay_seconds::float8)),
              coalesce(i.priority::int, 0),
              coalesce(i.queue #>> '{}', 'default'),
              i.subject #>> '{}',
@@ -436,8 +441,9 @@ BEGIN
              FILTER (WHERE f.flaw IS NOT NULL))[1]
     INTO made, flaw
     FROM ROWS FROM (jsonb_to_recordset(jobs) AS (
-      kind jsonb, payload jsonb, run_at jsonb, delay_seconds jsonb, priority jsonb, queue jsonb, subject jsonb, max_attempts jsonb,
-      id jsonb, idempotency_key jsonb, unique_key jsonb, unique_while jsonb, replace jsonb, request_id jsonb, traceparent jsonb
+      kind jsonb, payload jsonb, run_at jsonb, delay_seconds jsonb, priority jsonb, queue jsonb, subject jsonb,
+      max_attempts jsonb, id jsonb, idempotency_key jsonb, unique_key jsonb, unique_while jsonb, replace jsonb,
+      request_id jsonb, traceparent jsonb
     )) WITH ORDINALITY i
     CROSS JOIN LATERAL (
       SELECT CASE

@@ -20,7 +20,7 @@ const workerTime = z
 const STATUSES = ['pending', 'processing', 'completed', 'dead', 'cancelled'] as const;
 
 const attemptError = z.strictObject({
-  attempt: z.int().min(0).describe('Number of the attempt, from 1.'),
+  attempt: z.int().min(1).describe('Which attempt it was, from 1.'),
   started_at: workerTime.optional().describe('By the clock of the worker.'),
   failed_at: workerTime.optional().describe('By the clock of the worker.'),
   name: z

@@ -32,10 +32,7 @@ export const jobRequest = z
     idempotency_key: text.optional(),
     unique_key: text.optional(),
     unique_while: z.enum(['pending', 'live'], 'must be pending or live').optional(),
-    replace: z
-      .array(z.enum(['payload', 'run_at'], 'must be payload or run_at'), REPLACE)
-      .max(2, REPLACE)
-      .optional(),
+    replace: z.array(z.enum(['payload', 'run_at'], 'must be payload or run_at'), REPLACE).optional(),
   })
   .refine((job) => job.run_at === undefined || job.delay_seconds === undefined, {
     path: ['delay_seconds'],
@@ -46,6 +43,7 @@ export const jobRequest = z
     error: 'is missing, which unique_while and replace need',
   });
 
-/** Many of them. Each is looked at on its own, so that every bad one is named. */
 const JOBS = `must be an array of 1 to ${MAX_JOBS} jobs`;
+
+/** Many of them. Each is looked at on its own, so that every bad one is named. */
 export const batchRequest = z.strictObject({ jobs: z.array(z.unknown(), JOBS).min(1, JOBS).max(MAX_JOBS, JOBS) });

@@ -19,7 +19,7 @@ async function abortedAt(
     () => expect.fail('resolved'),
     (reason: unknown) => reason,
   );
-  await expect.poll(() => step(server), { interval: 5, timeout: 5000 }).toBe(true);
+  await expect.poll(() => step(server), { interval: 5, timeout: 20_000 }).toBe(true);
   controller.abort(REASON);
   const reason = await ended;
   expect(getEventListeners(signal, 'abort')).toEqual([]);

@@ -20,7 +20,7 @@ const program = blocks.map(({ text }) => text).join('\n');
 const SECRET = 'not a secret';
 
 describe('docs/client.md', () => {
-  test('is one program that compiles, runs against the project, and prints what it says', { timeout: 60_000 }, async ({
+  test('is one program that compiles, runs against the project, and prints what it says', { timeout: 180_000 }, async ({
     openApi,
   }) => {
     expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(['ts']));

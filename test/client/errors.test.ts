@@ -119,7 +119,7 @@ describe('what is no answer of the API', () => {
   test('a clock that is wrong by more than signatures allow is named', async () => {
     const ago = (seconds: number) => ({ date: new Date(Date.now() - seconds * 1000).toUTCString() });
     const ahead = await errorOf(json(403, {}, ago(3600)));
-    expect(ahead.message).toMatch(/This machine's clock is 3(599|600|601) s ahead of the server's/);
+    expect(ahead.message).toMatch(/This machine's clock is 36\d\d s ahead of the server's/);
     expect((await errorOf(json(403, {}, ago(-3600)))).message).toMatch(/clock is 3\d{3} s behind the server's/);
     expect((await errorOf(json(403, {}, ago(30)))).message).not.toContain('clock');
   });

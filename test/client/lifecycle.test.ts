@@ -23,7 +23,7 @@ const failure = (promise: Promise<unknown>) =>
     (error: unknown) => (error instanceof ApiError ? error : expect.fail(String(error))),
   );
 
-describe('every method, against the project itself', { timeout: 60_000 }, () => {
+describe('every method, against the project itself', { timeout: 180_000 }, () => {
   test('a job goes its way: enqueue, wait, read, list, count, erase', async ({ api, db }) => {
     const client = clientOf(api);
     const subject = randomUUID();
@@ -188,7 +188,7 @@ describe('every method, against the project itself', { timeout: 60_000 }, () => 
   });
 });
 
-describe('a lost answer', { timeout: 60_000 }, () => {
+describe('a lost answer', { timeout: 180_000 }, () => {
   const requestsTo = ({ seen }: Runtime, targetEnd: string) => seen.filter(({ target }) => target.endsWith(targetEnd));
 
   test('to an enqueue makes no second job', async ({ api, db }) => {

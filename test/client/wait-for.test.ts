@@ -51,10 +51,9 @@ test('the API holds no answer longer than there is time, and then the error says
     code: 'timed-out',
     message: expect.stringMatching(/The job has not ended within 1\.5 s, it is processing/),
   });
-  expect(server.seen.map(({ target }) => target)).toEqual([
-    `/jobs/${ID}?include=result&wait=1`,
-    `/jobs/${ID}?include=result&wait=0`,
-  ]);
+  const holds = server.seen.map(({ target }) => Number(target.replace(`/jobs/${ID}?include=result&wait=`, '')));
+  expect(holds[0]).toBe(1);
+  expect(holds.slice(1).filter((hold) => hold !== 0)).toEqual([]);
 });
 
 test('silence ends it in time', async () => {

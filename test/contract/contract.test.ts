@@ -18,7 +18,7 @@ const test = withDatabase.extend(
 );
 
 // Under the time of a hook, which is longer than that of a test.
-test.beforeAll(({ ground }) => void ground);
+test.beforeAll(({ ground }) => void ground, 120_000);
 
 /** Those with 5xx are in failing.test.ts. Nothing but API Gateway itself counts requests. */
 const answers = documented.filter(({ status, name }) => status < 500 && name !== 'throttled');
@@ -38,7 +38,7 @@ describe.each(operations)('$route answers', (operation) => {
       contentType === 'text/plain' ? normalMetrics(got.text, 'hello.greet') : normal(got.body);
   });
 
-  test('as its examples show', async () => {
+  test.skipIf(shown.length === 0)('as its examples show', async () => {
     expect(Object.keys(recorded)).toEqual(shown.map(({ status, name }) => `${status} ${name}`));
     const text = `${JSON.stringify(recorded, null, 2)}\n`;
     await expect(text).toMatchFileSnapshot(`../../openapi/examples/${operation.id}.json`);

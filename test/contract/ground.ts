@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -124,29 +124,4 @@ function announce(url: string, method: string, headers: OutgoingHttpHeaders, byt
 function answered(status: number, headers: Readonly<Record<string, string>>, text: string): Answered {
   const isJson = headers['content-type']?.includes('json') && text !== '';
   return { status, headers, text, body: isJson ? JSON.parse(text) : undefined };
-}
-
-export interface Resource {
-  readonly Type: string;
-  readonly Properties: Record<string, unknown>;
-  readonly Metadata?: Record<string, unknown>;
-}
-
-/** A copy of an assembly whose resources are changed, with further files. */
-export async function changedAssembly(
-  assembly: string,
-  change: (resources: Readonly<Record<string, Resource>>) => void,
-  files: Readonly<Record<string, string>> = {},
-): Promise<string> {
-  const copy = await mkdtemp(join(tmpdir(), 'millrace-assembly-'));
-  await cp(assembly, copy, { recursive: true });
-  const file = join(copy, 'Millrace.template.json');
-  const template: { Resources: Record<string, Resource> } = JSON.parse(await readFile(file, 'utf8'));
-  change(template.Resources);
-  await writeFile(file, JSON.stringify(template));
-  for (const [name, text] of Object.entries(files)) {
-    await mkdir(join(copy, name, '..'), { recursive: true });
-    await writeFile(join(copy, name), text);
-  }
-  return copy;
 }

@@ -50,14 +50,14 @@ describe('against npm start', () => {
     directory = await projectDirectory();
     runtime = launch(directory, { DATABASE_URL: database.url });
     url = await runtime.ready;
-  });
+  }, 120_000);
   afterAll(async () => {
     await runtime.stop();
     await rm(directory, { recursive: true, force: true });
     await database.drop();
   });
 
-  test('curl: one job, once however often it is sent; its end; a batch', async () => {
+  test('curl: one job, once however often it is sent; its end; a batch', { timeout: 90_000 }, async () => {
     const found = await shell(`${block('database')}echo "$DATABASE_URL"`, { cwd: directory });
     expect(found.trim()).toBe(database.url);
 
@@ -95,7 +95,7 @@ describe('against npm start', () => {
   });
 });
 
-test('a token opens what is closed without', async ({ own }) => {
+test('a token opens what is closed without', { timeout: 90_000 }, async ({ own }) => {
   const directory = await projectDirectory();
   const runtime = launch(directory, { DATABASE_URL: own.url, MILLRACE_AUTH: 'on' });
   try {

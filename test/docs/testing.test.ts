@@ -17,7 +17,9 @@ describe('docs/testing.md', () => {
       expect(text, name).toBe(await readFile(join(root, name), 'utf8'));
   });
 
-  test('its application and its tests compile and pass, and leave nothing behind', async ({ own }) => {
+  test('its application and its tests compile and pass, and leave nothing behind', { timeout: 90_000 }, async ({
+    own,
+  }) => {
     const table = blocks.find(({ language }) => language === 'sql')?.text;
     await own.pool.query(table as string);
     const folder = await copied();

@@ -3,6 +3,7 @@ import type { Context } from 'aws-lambda';
 import type { HttpAnswer, HttpEvent, HttpHandler } from '../../functions/lambda/http.ts';
 import type { Role } from '../../functions/lambda/role.ts';
 import { matchRoute, routeOf } from '../../local/routes.ts';
+import { expectDocumented } from '../openapi/expect-answer.ts';
 import { expect, test as withDatabase } from '../support/fixtures.ts';
 
 export { describe, expect } from '../support/fixtures.ts';
@@ -65,7 +66,9 @@ const ROUTES = ROUTE_KEYS.map((key) => routeOf(key, 30_000));
 async function call(method: string, target: string, request: Request = {}): Promise<Answer> {
   const event = httpEvent(method, target, request);
   const { handler } = await (HANDLERS[event.routeKey] as () => Promise<{ handler: HttpHandler }>)();
-  return answered(await handler(event, context()));
+  const answer = answered(await handler(event, context()));
+  expectDocumented(event.routeKey, answer);
+  return answer;
 }
 
 export function httpEvent(

@@ -82,7 +82,7 @@ describe('a lost answer', () => {
     const answer = await call('POST', '/jobs', JOB);
     await lost;
     expect(answer).toMatchObject({ status: 201, headers: { location: `/jobs/${answer.body.id}` } });
-    expect(answer.body).toEqual({ id: expect.any(String), kind: 'hello.greet' });
+    expect(answer.body).toEqual({ id: expect.any(String), kind: 'hello.greet', outcome: 'created' });
     const { rows } = await db.query('SELECT id FROM millrace.jobs ORDER BY id DESC');
     expect(rows).toHaveLength(2);
     expect(rows[0].id).toBe(answer.body.id);

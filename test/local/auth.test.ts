@@ -5,8 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { ROLES, type Role } from '../../functions/lambda/role.ts';
 import { createToken, revokeToken } from '../../local/tokens-file.ts';
 import { ALLOWED } from '../functions/allowed.ts';
-import { test as base, describe, expect } from '../support/fixtures.ts';
+import { test as base, describe, expect, vi } from '../support/fixtures.ts';
 import { launch } from './project.ts';
+
+// The first test waits for the stack to be synthesized, which takes 5 s of a core that is idle.
+vi.setConfig({ testTimeout: 120_000 });
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

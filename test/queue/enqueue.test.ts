@@ -149,6 +149,27 @@ describe('insertJob', () => {
     expect(await rowOf(db, rows[0]?.id as string)).toMatchObject({ kind: 'invoice.send', payload: { id: 7 } });
   });
 
+  test('calls of the first release go on working, by name and by place', async ({ db }) => {
+    const id = randomUUID();
+    const { rows } = await db.query(
+      `SELECT millrace.enqueue(kind => 'test.kind', payload => '1', run_at => NULL, priority => 1, queue => 'q',
+                               subject => 's', max_attempts => 2, id => $1) AS id
+       UNION ALL
+       SELECT millrace.enqueue('test.kind', '1', NULL, 1, 'q', 's', 2, $1)`,
+      [id],
+    );
+    expect(rows).toEqual([{ id }, { id }]);
+    expect(await rowOf(db, id)).toMatchObject({ priority: 1, queue: 'q', subject: 's', max_attempts: 2, payload: 1 });
+  });
+
+  test('NULL is a field’s default', async ({ db }) => {
+    const { rows } = await db.query<{ id: string }>(
+      `SELECT millrace.enqueue('test.kind', '1', priority => NULL, queue => NULL, max_attempts => NULL,
+                               unique_while => NULL, replace => NULL) AS id`,
+    );
+    expect(await rowOf(db, rows[0]?.id as string)).toMatchObject({ priority: 0, queue: 'default', max_attempts: 5 });
+  });
+
   test('a payload of exactly 4 MiB is taken', async ({ db }) => {
     const { id } = await insertJob(db, { ...job, payload: 'x'.repeat(4_194_302) });
     expect(await rowOf(db, id)).toMatchObject({ status: 'pending' });

@@ -265,4 +265,18 @@ describe.for(['REPEATABLE READ', 'SERIALIZABLE'])('in a %s transaction', (level)
       await second.rollback();
     });
   });
+
+  test('a key that was deleted after its snapshot is free', async ({ db, databaseUrl }) => {
+    const old = await insertJob(db, keyed);
+    await withSessions(databaseUrl, async (session) => {
+      await session.query(`BEGIN ISOLATION LEVEL ${level}`);
+      await session.query('SELECT FROM millrace.idempotency_keys');
+      await db.query('DELETE FROM millrace.idempotency_keys');
+      const made = await insertJob(session, keyed);
+      expect(made).toMatchObject({ outcome: 'created' });
+      expect(made.id).not.toBe(old.id);
+      await session.commit();
+      expect(await insertJob(db, keyed)).toEqual(replayed(made.id));
+    });
+  });
 });

@@ -1,4 +1,4 @@
-import { parseJson } from '../../functions/queue/json.ts';
+import { jsonFlaws, parseJson, parseJsonList } from '../../functions/queue/json.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 
 const flawsIn = (text: string) => {
@@ -100,5 +100,35 @@ describe('parseJson', () => {
     }
     parseJson(`1${'0'.repeat(540_000)}1`);
     expect(performance.now() - began).toBeLessThan(7000);
+  });
+});
+
+describe('parseJsonList', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+  /** Flaws of each value of `{"list": […]}`. */
+  const flawsOfEach = (...values: string[]) => {
+    const parsed = parseJsonList(`{"list": [${values.join()}]}`, 2);
+    if (parsed.kind === 'malformed') throw new Error(parsed.detail);
+    return (parsed.value as { list: unknown[] }).list.map(jsonFlaws);
+  };
+
+  test('what is wrong with one value is said of that one', () => {
+    const altered = { pointer: '/n', detail: expect.stringContaining('9007199254740993') };
+    expect(flawsOfEach('1', '{"n": 9007199254740993}', '"\\u0000"', '{"n": 9007199254740992}')).toEqual([
+      [],
+      [altered],
+      [{ pointer: '', detail: expect.stringContaining('NUL') }],
+      [],
+    ]);
+  });
+
+  test('each may be as deep as a value alone, whatever it lies in', () => {
+    const tooDeep = [{ pointer: '', detail: 'is nested deeper than 100 levels' }];
+    expect(flawsOfEach(nested(100), nested(101), '1e1', nested(1_000_000))).toEqual([[], tooDeep, [], tooDeep]);
+    expect(flawsOfEach(nested(99).replace('[]', '[{"n": 1e400}]'))[0]).toHaveLength(1);
+  });
+
+  test('says what is not JSON', () => {
+    expect(parseJsonList('{"list": [', 2)).toEqual({ kind: 'malformed', detail: expect.any(String) });
   });
 });

@@ -56,13 +56,15 @@ async function loadAll(db: Db, many = MANY): Promise<void> {
 const STATUSES = ['pending', 'processing', 'completed', 'cancelled', 'dead'] as const;
 const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 
-const FILTERS: readonly Filter[] = [undefined, 'tenant', 'invoice:20', 'nobody'].flatMap((subject) =>
-  [undefined, 'old', 'rare', 'k1', 'nobody'].flatMap((kind) =>
+const FILTERS: readonly Filter[] = [undefined, 'tenant', 'nobody'].flatMap((subject) =>
+  [undefined, 'old', 'rare', 'k1'].flatMap((kind) =>
     [undefined, ...STATUSES].map((status) => ({ subject, kind, status })),
   ),
 );
-/** Days ago, where the older partitions are; and at the other end of a kind's or subject's jobs. */
-const TIMES: readonly Filter[] = FILTERS.filter(({ kind }) => kind === undefined || kind === 'k1').flatMap((filter) => [
+/** An hour days ago, in one of the older partitions; the newest; the oldest. */
+const TIMES: readonly Filter[] = FILTERS.filter(
+  ({ subject, kind, status }) => subject !== 'nobody' && kind !== 'old' && kind !== 'rare' && status !== 'dead',
+).flatMap((filter) => [
   { ...filter, createdAfter: ago(73), createdBefore: ago(72) },
   { ...filter, createdAfter: ago(0.001) },
   { ...filter, createdBefore: ago(24 * DAYS - 1) },
@@ -110,7 +112,9 @@ async function check(db: Db, client: pg.Client): Promise<void> {
   }
 }
 
-describe('whatever lies around, a page, a job, the counts and the state are read by few pages', () => {
+describe('whatever lies around, a page, a job, the counts and the state are read by few pages', {
+  timeout: 90_000,
+}, () => {
   // In this order: statistics outlive a TRUNCATE, partitions a test.
   test('without statistics', async ({ db, databaseUrl }) => {
     await layPastDays(db, DAYS);

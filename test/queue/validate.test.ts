@@ -41,9 +41,24 @@ describe('validate', () => {
       subject: 's',
       priority: -5,
       delay_seconds: 1.5,
+      idempotency_key: 'i',
+      unique_key: 'u',
+      unique_while: 'live',
+      replace: ['payload', 'run_at'],
     };
     expect(await check(request)).toMatchObject({
-      job: { queue: 'q', maxAttempts: 9, subject: 's', priority: -5, delaySeconds: 1.5, runAt: undefined },
+      job: {
+        queue: 'q',
+        maxAttempts: 9,
+        subject: 's',
+        priority: -5,
+        delaySeconds: 1.5,
+        runAt: undefined,
+        idempotencyKey: 'i',
+        uniqueKey: 'u',
+        uniqueWhile: 'live',
+        replace: ['payload', 'run_at'],
+      },
     });
   });
 
@@ -90,6 +105,32 @@ describe('validate', () => {
     expect(await check(request)).toEqual({
       kind: 'invalid',
       flaws: [{ pointer: '', detail: expect.stringContaining('expected object') }],
+    });
+  });
+
+  test('says of each field what it must be, in the rest of a sentence', async () => {
+    const wrong = {
+      queue: 7,
+      subject: '',
+      priority: 1.5,
+      max_attempts: 'x',
+      run_at: 7,
+      delay_seconds: 1e300,
+      idempotency_key: 7,
+      unique_key: '',
+      unique_while: 'dead',
+      replace: 'payload',
+    };
+    const validated = await check({ kind: 'anything', payload: 1, ...wrong });
+    const flaws = 'flaws' in validated ? validated.flaws : [];
+    expect(flaws.map(({ pointer }) => pointer).sort()).toEqual(
+      Object.keys(wrong)
+        .map((field) => `/${field}`)
+        .sort(),
+    );
+    for (const { detail } of flaws) expect(detail).toMatch(/^must (be|have|match) /);
+    expect(await check({ kind: 'anything', payload: 1, unique_key: 'u', replace: ['kind'] })).toMatchObject({
+      flaws: [{ pointer: '/replace/0', detail: 'must be payload or run_at' }],
     });
   });
 

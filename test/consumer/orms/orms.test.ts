@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('the examples compile, typed by the contracts', async () => {
+test('the examples compile, typed by the contracts', { timeout: 90_000 }, async () => {
   await writeFile(
     join(folder, 'typed.ts'),
     `import { type Db, enqueue } from 'millrace/queue';
@@ -50,6 +50,7 @@ test('the examples compile, typed by the contracts', async () => {
 
 test.for(['pg', 'kysely', 'drizzle', 'prisma', 'postgres'])(
   '%s: the jobs are there with the commit, and never without',
+  { timeout: 90_000 },
   async (example, { own }) => {
     // Checked at the commit only, behind the enqueue: the second run gets that far and is rolled back.
     await own.pool.query('CREATE TABLE customers (name text PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)');
@@ -72,6 +73,7 @@ test.for(['pg', 'kysely', 'drizzle', 'prisma', 'postgres'])(
 
 test.for(['kysely', 'drizzle', 'prisma', 'postgres'])(
   '%s: its transaction serves the tests of an application, too',
+  { timeout: 90_000 },
   async (example, { own }) => {
     await own.pool.query('CREATE TABLE customers (name text PRIMARY KEY)');
     const source = await readFile(join(folder, `${example}.ts`), 'utf8');

@@ -84,6 +84,7 @@ async function whileManyWait({ databaseUrl, proxy }: Ground, request: () => Prom
   // The API connects anew, and is the last.
   proxy.cut();
   let isOver = false;
+  // Who has not looked for a second waits no more; ten times a second is enough for that.
   const waiting = async () => {
     while (!isOver) await Promise.all([...others.map((other) => look(other, [])), sleep(100)]);
   };
