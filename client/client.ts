@@ -38,6 +38,7 @@ export class Client<C extends Kinds = Kinds> {
     return jobs.length === 0 ? [] : this.#send(batchCall(jobs), options);
   }
 
+  /** A job as it is now; payload and result only if `include` names them. */
   async get<P extends Part = never>(
     id: string,
     { include, ...options }: CallOptions & { readonly include?: readonly P[] | undefined } = {},
@@ -50,16 +51,23 @@ export class Client<C extends Kinds = Kinds> {
     return waitFor((call, callOptions) => this.#send(call, callOptions), id, options);
   }
 
-  /** `for await (const job of client.list({ status: 'dead' }))`, newest first; `.pages()` gives page by page. `timeoutSeconds` is for each page. */
+  /**
+   * `for await (const job of client.list({ status: 'dead' }))`, newest first; `.pages()` gives page by page. `timeoutSeconds`
+   * is for each page.
+   */
   list(filters: ListOptions<KindOf<C>> = {}, options?: CallOptions): Listing {
     return new Listing((call) => this.#send(call, options), filters);
   }
 
+  /** How many jobs fit, for each status: exact below `countsLimit`. */
   async counts(filters: Filters<KindOf<C>> = {}, options?: CallOptions): Promise<Counts> {
     return this.#send(countsCall(filters), options);
   }
 
-  /** Cancels a pending job at once, asks a running one to stop (`cancelRequestedAt`). Refused (`wrong-state`) once it is completed or dead. */
+  /**
+   * Cancels a pending job at once, asks one that is processing to stop (`cancelRequestedAt`). Refused (`wrong-state`) once it
+   * is completed or dead.
+   */
   async cancel(id: string, options?: CallOptions): Promise<Job> {
     return this.#send({ method: 'POST', path: pathOf`/jobs/${id}/cancel`, read: readJob<Job> }, options);
   }
@@ -89,6 +97,7 @@ export class Client<C extends Kinds = Kinds> {
     return this.#send(pauseCall(target, 'pause'), options);
   }
 
+  /** Its jobs are started again, from the next claim on. */
   async resume(target: Target<KindOf<C>>, options?: CallOptions): Promise<Paused> {
     return this.#send(pauseCall(target, 'resume'), options);
   }

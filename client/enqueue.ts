@@ -5,6 +5,7 @@ import { type Call, pathOf } from './request.ts';
 
 /** What an enqueue may say of its job. What is left out comes from the kind's contract, or is the default. */
 export interface JobOptions {
+  /** The lane: 1 to 100 letters, digits and `. _ : -`, the first a letter or digit. */
   readonly queue?: string | undefined;
   /** The caller's own id for what the job is about, 1 to 255 characters; need not be unique. */
   readonly subject?: string | undefined;
@@ -12,15 +13,18 @@ export interface JobOptions {
   readonly priority?: number | undefined;
   /** Not before then; text needs a zone. A past one counts as now. Default now. */
   readonly runAt?: string | Date | undefined;
-  /** Seconds from now by the database's clock, in place of `runAt`. */
+  /** Seconds from now by the database's clock, up to ten years, in place of `runAt`. */
   readonly delaySeconds?: number | undefined;
   /** 1 to 1,000. */
   readonly maxAttempts?: number | undefined;
-  /** The same key, kind and payload make one job, however often and by whomever they are sent. Default: random. */
+  /** 1 to 255 characters. The same key, kind and payload make one job, whoever sends them. Default: random. */
   readonly idempotencyKey?: string | undefined;
-  /** At most one pending job of a kind has this key: while there is one, it stands for the new one (`kept`, `replaced`). */
+  /**
+   * 1 to 255 characters. At most one pending job of a kind has this key: while there is one, it stands for the new one
+   * (`kept`, `replaced`).
+   */
   readonly uniqueKey?: string | undefined;
-  /** `live`: at most one that is pending or running. Default `pending`, so that a change made while one runs gets a run. */
+  /** `live`: at most one that is pending or processing. Default `pending`, so that a change made while one runs gets a run. */
   readonly uniqueWhile?: 'pending' | 'live' | undefined;
   /** What the pending job with the same unique key takes over from this one. Default: nothing. */
   readonly replace?: readonly ('payload' | 'run_at')[] | undefined;
@@ -34,7 +38,7 @@ export type NewJob<C extends Kinds> = {
 export interface Enqueued {
   /** Of the new job, or of the one that stands for it. */
   readonly id: string;
-  /** `replayed`: the idempotency key was used before. `kept`, `replaced`: a job with the unique key was pending. */
+  /** `replayed`: the idempotency key was used before. `kept`, `replaced`: a job with the unique key was there. */
   readonly outcome: 'created' | 'replayed' | 'kept' | 'replaced';
   /** Replayed, and its job's record is gone by now. */
   readonly pruned: boolean;

@@ -3,7 +3,7 @@ import { milliseconds } from './limit.ts';
 export interface ClientOptions {
   /** Where the API is, with its stage or path prefix if it has one: `https://abc.execute-api.eu-west-1.amazonaws.com`. */
   readonly url: string | URL;
-  /** Sent as `Authorization: Bearer …`. */
+  /** Sent as `Authorization: Bearer …`. Printable ASCII without spaces. */
   readonly token?: string | undefined;
   /** Gets each request before it is sent, at every try anew, and gives back what is sent in its place: for SigV4. */
   readonly sign?: ((request: Request) => Request | Promise<Request>) | undefined;
@@ -11,9 +11,9 @@ export interface ClientOptions {
   readonly fetch?: Fetch | undefined;
   /** How often a call is tried again, 0 or more. Default 4. */
   readonly retries?: number | undefined;
-  /** Seconds for a call with all of its tries and the waits between them. Default 60. */
+  /** Seconds for a call with all of its tries and the waits between them, above 0 and at most 86,400. Default 60. */
   readonly timeoutSeconds?: number | undefined;
-  /** Seconds until a try is given up. Default 20, in which the API answers or says that it cannot. */
+  /** Seconds until a try is given up, likewise. Default 20, in which the API answers or says that it cannot. */
   readonly tryTimeoutSeconds?: number | undefined;
 }
 
@@ -23,9 +23,12 @@ export type Fetch = (request: Request, init?: RequestInit) => Promise<Response>;
 export interface CallOptions {
   /** Ends the call wherever it is, with the signal's reason. What was sent already may still happen. */
   readonly signal?: AbortSignal | undefined;
-  /** In place of the client's. */
+  /** In place of the client's, within the same bounds. */
   readonly timeoutSeconds?: number | undefined;
-  /** Finds the call in the API's logs, and the job with its attempts. Default: a random one for each call. */
+  /**
+   * Finds the call in the API's logs, and the job with its attempts: 1 to 128 letters, digits and `. _ : / + = @ -`.
+   * Default: a random one for each call.
+   */
   readonly requestId?: string | undefined;
   /** W3C trace context: `00-<32 hex>-<16 hex>-01`. */
   readonly traceparent?: string | undefined;

@@ -5,11 +5,7 @@ export type Target<Kind extends string = string> =
   | { readonly kind: Kind; readonly queue?: undefined }
   | { readonly queue: string; readonly kind?: undefined };
 
-export interface Paused {
-  readonly kind?: string;
-  readonly queue?: string;
-  readonly paused: boolean;
-}
+export type Paused = Target & { readonly paused: boolean };
 
 export function pauseCall({ kind, queue }: Target, verb: 'pause' | 'resume'): Call<Paused> {
   return {

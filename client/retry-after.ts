@@ -1,7 +1,3 @@
-/** Milliseconds. Upper bounds of the first random wait, and of any. */
-const BASE_MS = 200;
-const CAP_MS = 5000;
-
 /**
  * Seconds of a Retry-After, in either of its forms; undefined if there is none, or it makes no sense. A date is compared
  * with the server's own, so that a wrong clock on this side changes nothing.
@@ -24,9 +20,4 @@ export function clockSkewSeconds(headers: Headers): number | undefined {
 function serverTime(headers: Headers): number | undefined {
   const at = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(at) ? undefined : at;
-}
-
-/** Milliseconds before the next try: what the server asks for, and a random part on top, so that clients do not come all at once. */
-export function pauseMs(tries: number, retryAfter = 0): number {
-  return retryAfter * 1000 + Math.random() * Math.min(CAP_MS, BASE_MS * 2 ** (tries - 1));
 }

@@ -10,7 +10,7 @@ import { retryAfterSeconds } from './retry-after.ts';
 export type Ended<P extends Part> = JobWith<P> & { readonly status: 'completed' | 'dead' | 'cancelled' };
 
 export interface WaitOptions<P extends Part> extends CallOptions {
-  /** Seconds until the job must have ended. Default 300. */
+  /** Seconds until the job must have ended, above 0 and at most 86,400. Default 300. */
   readonly timeoutSeconds?: number | undefined;
   /** Default: the result. A token with the role `producer` may see neither: give []. */
   readonly include?: readonly P[] | undefined;
@@ -37,15 +37,15 @@ export async function waitFor<P extends Part>(
     const call = waitCall(id, include ?? (['result'] as P[]), Math.min(HOLD_SECONDS, Math.floor(left)), look > 1);
     const { job, retryAfter } = await send(call, { ...options, requestId, timeoutSeconds: left });
     if (isEnded(job.status)) return job as Ended<P>;
-    const pauseMs = Math.max(retryAfter * 1000, APART_SECONDS * 1000 - (performance.now() - beganAt));
-    if (performance.now() + pauseMs >= endsAt) {
+    const waitMs = Math.max(retryAfter * 1000, APART_SECONDS * 1000 - (performance.now() - beganAt));
+    if (performance.now() + waitMs >= endsAt) {
       const detail = `The job has not ended within ${timeoutSeconds} s, it is ${job.status}: wait longer, or look again later.`;
       throw new ApiError(
         { code: 'timed-out', detail, again: false },
         { method: call.method, path: call.path, requestId, tries: look },
       );
     }
-    await sleep(pauseMs, options.signal);
+    await sleep(waitMs, options.signal);
   }
 }
 

@@ -34,20 +34,20 @@ export interface JobQueueProps {
    * @default - a minute of lingering, then the longest kind and 10 s; from 2 to 15 minutes
    */
   readonly workerTimeout?: Duration;
-  /** Memory of a worker; its share of a CPU grows with it. @default Size.mebibytes(512) */
+  /** Memory of a worker, as Lambda has it; its share of a CPU grows with it. @default Size.mebibytes(512) */
   readonly workerMemory?: Size;
-  /** How many jobs one worker runs at the same time. @default 10 */
+  /** How many jobs one worker runs at the same time, 1 to 1,000. @default 10 */
   readonly workerConcurrency?: number;
-  /** How many of them can be in `ctx.transaction` at the same time, each on a connection of its own. @default 2 */
+  /** How many of them can be in `ctx.transaction` at the same time, each on a connection of its own; 0 to 100. @default 2 */
   readonly workerTransactions?: number;
-  /** Largest payload, as JSON. @default Size.kibibytes(256) */
+  /** Largest payload, as JSON, up to 4 MiB. @default Size.kibibytes(256) */
   readonly maxPayload?: Size;
-  /** Whole days for which completed and cancelled jobs are kept. @default Duration.days(7) */
+  /** Whole days for which completed and cancelled jobs are kept, 1 to 3,650. @default Duration.days(7) */
   readonly retention?: Duration;
-  /** Whole days for which dead jobs are kept. @default Duration.days(30) */
+  /** Whole days for which dead jobs are kept, 1 to 3,650. @default Duration.days(30) */
   readonly deadRetention?: Duration;
   /**
-   * Whole days for which idempotency keys are kept at least; they are kept as long as their job as well.
+   * Whole days for which idempotency keys are kept at least, 1 to 3,650; they are kept as long as their job as well.
    * @default Duration.days(1)
    */
   readonly idempotencyRetention?: Duration;

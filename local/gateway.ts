@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuardedRoute, Target } from './app.ts';
 import { ask } from './authorizer.ts';
 import { httpEvent, parseTarget } from './event.ts';
 import type { Ending, LocalFunction } from './function.ts';
+import { listen } from './listen.ts';
 import { readBody } from './read-body.ts';
 import { type Answer, answerOf, gatewayAnswer } from './response.ts';
 import { matchRoute } from './routes.ts';
-import { StartError } from './start-error.ts';
 
 /** What an HTTP API takes before it answers 413, and what a Lambda may return. */
 const REQUEST_MAX_BYTES = 10 * 1024 * 1024;
@@ -55,9 +54,9 @@ export async function openGateway({ port, invoke, onAnswer }: GatewayOptions): P
       send(response, answer, requestId);
     },
   );
-  await listen(server, port);
+  const url = await listen(server, port);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     open,
     close: async () => {
       const late = setTimeout(() => server.closeAllConnections(), CLOSE_SECONDS * 1000);
@@ -139,33 +138,4 @@ function send(response: ServerResponse, answer: Answer, requestId: string): void
     ...(answer.cookies.length > 0 && { 'set-cookie': [...answer.cookies] }),
   });
   response.end(answer.body);
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => reject(portError(port, cause)));
-    server.listen(port, '127.0.0.1', resolve);
-  });
-}
-
-function portError(port: number, cause: NodeJS.ErrnoException): StartError {
-  if (cause.code === 'EADDRINUSE') {
-    return new StartError(
-      'port_taken',
-      `Port ${port} is taken by another program: stop that one, or choose another port with PORT=${port + 1} (PORT=0 picks a free one).`,
-      { cause },
-    );
-  }
-  if (cause.code === 'EACCES') {
-    return new StartError(
-      'port_taken',
-      `Port ${port} needs rights that you do not have: choose one from 1024 on, such as PORT=3000.`,
-      { cause },
-    );
-  }
-  return new StartError(
-    'port_taken',
-    `Port ${port} cannot be opened (${cause.code ?? cause.message}): choose another with PORT=….`,
-    { cause },
-  );
 }

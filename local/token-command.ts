@@ -1,10 +1,13 @@
 import { parseArgs } from 'node:util';
 import { isRole, ROLES, type Role } from '../functions/lambda/role.ts';
 import { isExpired, TOKEN_NAME } from '../functions/lambda/tokens.ts';
-import { createToken, readTokens, revokeToken } from './tokens-file.ts';
+import { createToken, readTokens, revokeToken, TOKENS_FILE } from './tokens-file.ts';
+
+/** Where the local runtime looks for them. */
+const FILE = `.millrace/${TOKENS_FILE}`;
 
 const USAGE = [
-  `npm run token -- create --name ci --role ${ROLES.join('|')} [--days 90] [--file .millrace/tokens.json]`,
+  `npm run token -- create --name ci --role ${ROLES.join('|')} [--days 90] [--file ${FILE}]`,
   'npm run token -- list [--file …]',
   'npm run token -- revoke --name ci [--file …]',
 ].join('\n       ');
@@ -50,7 +53,7 @@ function readArguments(args: string[]) {
     name: { type: 'string' },
     role: { type: 'string' },
     days: { type: 'string', default: '90' },
-    file: { type: 'string', default: '.millrace/tokens.json' },
+    file: { type: 'string', default: FILE },
   } as const;
   try {
     const { values, positionals } = parseArgs({ args, options, allowPositionals: true });

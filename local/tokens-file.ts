@@ -8,14 +8,10 @@ import { takeLock } from './lock-file.ts';
 /** In `.millrace/`. */
 export const TOKENS_FILE = 'tokens.json';
 
-/** What is asked for cannot be done; the message is one sentence and says what to do. */
-export class TokensFileError extends Error {
-  override get name(): string {
-    return 'TokensFileError';
-  }
-}
-
-/** Makes a token, keeps its hash, and resolves the token itself: nobody sees it a second time. */
+/**
+ * Makes a token, keeps its hash, and resolves the token itself: nobody sees it a second time.
+ * @throws Error in a sentence if there is one of that name, or the file cannot be used
+ */
 export async function createToken(
   file: string,
   { name, role, days }: { name: string; role: Role; days: number },
@@ -25,7 +21,7 @@ export async function createToken(
   await change(file, (tokens) => {
     const ofThatName = tokens.filter((other) => other.name.toLowerCase() === name.toLowerCase());
     if (ofThatName.some((other) => !isExpired(other))) {
-      throw new TokensFileError(`There is a token "${name}" already: revoke it first, or take another name.`);
+      throw new Error(`There is a token "${name}" already: revoke it first, or take another name.`);
     }
     // One that has expired makes way.
     const others = tokens.filter((other) => !ofThatName.includes(other));
@@ -35,16 +31,16 @@ export async function createToken(
   return { token, expiresAt };
 }
 
-/** @throws TokensFileError if there is no token of that name */
+/** @throws Error if there is no token of that name */
 export async function revokeToken(file: string, name: string): Promise<void> {
   await change(file, (tokens) => {
     const others = tokens.filter((token) => token.name !== name);
-    if (others.length === tokens.length) throw new TokensFileError(`There is no token "${name}" in ${file}.`);
+    if (others.length === tokens.length) throw new Error(`There is no token "${name}" in ${file}.`);
     return others;
   });
 }
 
-/** A file that is not there holds none. @throws TokensFileError if it holds what is no token */
+/** A file that is not there holds none. @throws Error if it holds what is no token */
 export async function readTokens(file: string): Promise<readonly StoredToken[]> {
   let text: string;
   try {
@@ -55,14 +51,14 @@ export async function readTokens(file: string): Promise<readonly StoredToken[]> 
   }
   const { usable, unusable } = parse(file, text);
   if (unusable.length === 0) return usable;
-  throw new TokensFileError(`${file} is to be mended by hand first, for ${unusable.join('; ')}.`);
+  throw new Error(`${file} is to be mended by hand first, for ${unusable.join('; ')}.`);
 }
 
 function parse(file: string, text: string) {
   try {
     return tokensOf(text);
   } catch (error) {
-    throw new TokensFileError(`${file} cannot be used: ${(error as Error).message}.`, { cause: error });
+    throw new Error(`${file} cannot be used: ${(error as Error).message}.`, { cause: error });
   }
 }
 
@@ -71,7 +67,7 @@ async function change(file: string, to: (tokens: readonly StoredToken[]) => read
   await mkdir(dirname(file), { recursive: true });
   const release = await takeLock(
     `${file}.lock`,
-    (pid) => new TokensFileError(`Process ${pid} is changing ${file}: try again when it is done.`),
+    (pid) => new Error(`Process ${pid} is changing ${file}: try again when it is done.`),
   );
   try {
     const tokens = to(await readTokens(file));

@@ -2,8 +2,8 @@ import { AssertionError } from 'node:assert';
 import type * as z from 'zod';
 import type { Contract, Contracts } from '../functions/queue/contract.ts';
 import type { Db } from '../functions/queue/db.ts';
-import { UnknownKindError } from '../functions/queue/errors.ts';
 import { PayloadError, parsePayload } from '../functions/queue/payload.ts';
+import { contractOf } from './contract-of.ts';
 import { type EnqueuedJob, enqueued } from './enqueued.ts';
 import { type DeepPartial, mismatches, shown } from './mismatch.ts';
 
@@ -23,6 +23,7 @@ const SHOWN = 5;
  * Resolves the oldest job put in since the client's transaction began that fits `wanted` in the members that it has, and
  * whose payload its contract can read.
  * @throws AssertionError saying which jobs there are instead and where they differ
+ * @throws UnknownKindError for a kind that has no contract
  * @throws NoTransactionError if no transaction is open
  */
 export async function assertEnqueued<C extends Contracts, Kind extends keyof C & string>(
@@ -30,8 +31,7 @@ export async function assertEnqueued<C extends Contracts, Kind extends keyof C &
   contracts: C,
   wanted: WantedJob<C, Kind>,
 ): Promise<EnqueuedJob<z.input<C[Kind]['payload']>>> {
-  const contract: Contract | undefined = Object.hasOwn(contracts, wanted.kind) ? contracts[wanted.kind] : undefined;
-  if (!contract) throw new UnknownKindError(`kind "${wanted.kind}" has no contract`);
+  const contract = contractOf(contracts, wanted.kind);
   const expected = JSON.parse(JSON.stringify(wanted)) as typeof wanted;
   const all = await enqueued(client);
   const found = all.find((job) => mismatches(expected, job).length === 0);

@@ -21,7 +21,7 @@ export interface DrainOptions<C extends Contracts> {
   readonly future?: boolean;
   /** Also run again what has failed, without its backoff, until it is completed or dead. Default false. */
   readonly retries?: boolean;
-  /** Attempts at most. Default 1,000. */
+  /** Attempts at most, so that a job that enqueues itself ends the test. Default 1,000. */
   readonly limit?: number;
 }
 
@@ -36,7 +36,7 @@ export interface DrainedAttempt {
   readonly result?: unknown;
   /** What was stored of what it threw, if it failed. */
   readonly error?: AttemptError;
-  /** What it threw itself. */
+  /** What it threw itself, also a Snooze. */
   readonly thrown?: unknown;
   readonly progress: readonly ProgressCall[];
   readonly log: readonly LogLine[];
@@ -84,7 +84,8 @@ async function run(client: Db, job: ClaimedJob, kind: Performable): Promise<Drai
     attempt: job.attempts,
     verdict,
     ...(verdict === 'completed' && { result: await resultOf(client, job.id) }),
-    ...(outcome.kind === 'failed' && { error: outcome.error, thrown }),
+    ...(outcome.kind === 'failed' && { error: outcome.error }),
+    ...(thrown !== undefined && { thrown }),
     ...said,
   };
 }

@@ -4,13 +4,15 @@ import type { Context } from '../functions/queue/context.ts';
 import type { Contract, Contracts, Processors } from '../functions/queue/contract.ts';
 import type { Db } from '../functions/queue/db.ts';
 import { decide } from '../functions/queue/decide.ts';
-import { CancelledError, UnknownKindError } from '../functions/queue/errors.ts';
+import { CancelledError } from '../functions/queue/errors.ts';
 import type { AttemptError } from '../functions/queue/job.ts';
 import type { Outcome } from '../functions/queue/outcome.ts';
 import type { Processor } from '../functions/queue/perform.ts';
+import type { Verdict } from '../functions/queue/settle.ts';
 import { Stopper } from '../functions/queue/stopper.ts';
 import { assertStorable } from '../functions/queue/storable.ts';
 import { attempt } from './attempt.ts';
+import { contractOf } from './contract-of.ts';
 import type { LogLine, ProgressCall } from './recorder.ts';
 import { StandIn } from './stand-in.ts';
 import { assertTransaction } from './transaction.ts';
@@ -26,8 +28,11 @@ export interface RunProcessorOptions {
 
 /** What came of it. */
 export interface ProcessorRun {
-  /** `retried`: failed, and due again. `released`: snoozed, or stopped for a drain. `buried`: failed for good. */
-  readonly verdict: 'completed' | 'retried' | 'buried' | 'released' | 'cancelled' | 'overtaken';
+  /**
+   * `retried`: failed, and pending again. `released`: snoozed, or stopped for a drain. `buried`: failed for good. `overtaken`:
+   * its row was taken away in `ctx.transaction`.
+   */
+  readonly verdict: Exclude<Verdict, 'refused'>;
   /** What it returned, as it is stored: JSON. There only if it is completed. */
   readonly result?: unknown;
   /** What is stored of what it threw, if it failed. */
@@ -43,6 +48,7 @@ export interface ProcessorRun {
 /**
  * One attempt of a kind's processor, as the engine makes it: the payload goes through JSON and the contract, the deadline
  * is the contract's, and what comes of it is what would be written, but nothing is. Never rejects for the processor.
+ * @throws UnknownKindError for a kind that has no contract
  * @throws UnstorableError for a payload that JSON cannot hold
  * @throws NoTransactionError if `client` has no transaction open
  */
@@ -53,8 +59,7 @@ export async function runProcessor<C extends Contracts, Kind extends keyof C & s
   payload: z.input<C[Kind]['payload']>,
   { client, job: over, signal }: RunProcessorOptions = {},
 ): Promise<ProcessorRun> {
-  const contract: Contract | undefined = Object.hasOwn(contracts, kind) ? contracts[kind] : undefined;
-  if (!contract) throw new UnknownKindError(`kind "${kind}" has no contract`);
+  const contract = contractOf(contracts, kind);
   if (client) await assertTransaction(client);
   const standIn = new StandIn(kind, contract, JSON.parse(assertStorable(payload)), over);
   const stopper = new Stopper();

@@ -3,8 +3,8 @@ import { MillraceError } from '../functions/queue/errors.ts';
 
 /** One name does for all of them: the latest of a name is meant, and they nest. */
 export const SET = 'SAVEPOINT millrace';
-export const RELEASE = 'RELEASE SAVEPOINT millrace';
-export const GO_BACK = 'ROLLBACK TO SAVEPOINT millrace';
+const RELEASE = 'RELEASE SAVEPOINT millrace';
+const GO_BACK = 'ROLLBACK TO SAVEPOINT millrace';
 
 /** The client has no transaction open that could be rolled back, or one in which a statement has failed. */
 export class NoTransactionError extends MillraceError {

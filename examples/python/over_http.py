@@ -15,7 +15,7 @@ if token := os.environ.get("MILLRACE_TOKEN"):
 
 
 def enqueue(kind, payload, **options):
-    """One key for all attempts: whatever of them came through, the answer is the same job."""
+    """One key for all tries: whatever of them came through, the answer is the same job."""
     key = options.pop("idempotency_key", str(uuid.uuid4()))
     return call("POST", "/jobs", {"kind": kind, "payload": payload, **options}, {"idempotency-key": key})
 
@@ -29,21 +29,21 @@ def wait_for(job_id):
         time.sleep(1)
 
 
-def call(method, path, body=None, headers={}, attempts=6):
+def call(method, path, body=None, headers={}, tries=6):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(URL + path, data, HEADERS | headers, method=method)
-    for attempt in range(1, attempts + 1):
-        pause = random.uniform(0, 0.2 * 2**attempt)
+    for n in range(1, tries + 1):
+        pause = random.uniform(0, 0.2 * 2**n)
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             later = error.headers.get("retry-after")
-            if attempt == attempts or not (later or error.code in (429, 502, 503, 504)):
+            if n == tries or not (later or error.code in (429, 502, 503, 504)):
                 raise RuntimeError(f"{error.code}: {error.read().decode()}") from None
             pause += float(later or 0)
         except OSError:
-            if attempt == attempts:
+            if n == tries:
                 raise
         time.sleep(pause)
 

@@ -26,7 +26,8 @@ const SHA256 = /^[0-9a-f]{64}$/;
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 /**
- * Reads `{ "tokens": [{ name, role, sha256, expires_at }] }`. An entry that is not wholly right opens nothing, and neither
+ * Reads `{ "tokens": [{ name, role, sha256, expires_at }] }`, by hand: with zod the authorizer's bundle would have 96 KB
+ * instead of 5, and a request waits for it on a cold start. An entry that is not wholly right opens nothing, and neither
  * do two that share a name or a hash: which of the two roles was meant, nobody can tell.
  * @throws SyntaxError or TypeError, without a word of what it holds, if it is not such a document at all
  */

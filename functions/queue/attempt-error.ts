@@ -5,7 +5,7 @@ import type { AttemptError } from './job.ts';
 const MAX_BYTES = 4096;
 const NAME_BYTES = 200;
 const MESSAGE_BYTES = 2048;
-/** 200 characters and their quotes. */
+/** 200 bytes of JSON and its quotes. */
 const WHERE_BYTES = 202;
 /** What the keys, the numbers and the two times take, with room to spare. */
 const FRAME_BYTES = 250;

@@ -41,10 +41,9 @@ export class Attempts {
     return this.#unsettled;
   }
 
-  /** Some were set aside, and not for too long. They take no slot, but a run does not end without them. */
-  get waiting(): boolean {
-    const earliest = performance.now() - WAIT_MS;
-    return [...this.#aside.values()].some((since) => since > earliest);
+  /** Some are aside, and have not been for too long: a run does not end without them. They take no slot. */
+  waits(now: number): boolean {
+    return [...this.#aside.values()].some((since) => since > now - WAIT_MS);
   }
 
   get draining(): boolean {
@@ -76,9 +75,8 @@ export class Attempts {
   }
 
   /** Somebody holds their rows: they are brought back in a second, so that they do not slow each batch until then. */
-  setAside(blocked: readonly Ended[]): void {
+  setAside(blocked: readonly Ended[], now: number): void {
     if (blocked.length === 0) return;
-    const now = performance.now();
     for (const ended of blocked) {
       const since = this.#blockedSince.get(ended) ?? now;
       this.#blockedSince.set(ended, since);

@@ -63,7 +63,7 @@ export class Broker {
       await setImmediate();
       const kinds = this.#options.kinds();
       reason ??= this.#reasonToStop(kinds);
-      const idle = inFlight.size === 0 && attempts.unsettled.length === 0 && !attempts.waiting;
+      const idle = inFlight.size === 0 && attempts.unsettled.length === 0 && !attempts.waits(performance.now());
       if (end.aborted || (reason && idle)) return { reason: reason ?? 'deadline', failure };
       const restMs = this.#restMs(reason === undefined);
       if (restMs > 0) {
@@ -115,7 +115,7 @@ export class Broker {
       if (batch.length === 0) continue;
       const { settled, blocked } = await settle(db, batch);
       attempts.settled(batch);
-      attempts.setAside(blocked);
+      attempts.setAside(blocked, performance.now());
       for (const one of settled) tally.settled(one);
     }
   }

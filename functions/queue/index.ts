@@ -28,7 +28,7 @@ export { enqueue, enqueueMany, type TypedJob } from './enqueue-typed.ts';
 export { type Enqueued, insertJob, insertJobs, type NewJob } from './enqueue.ts';
 export { PayloadError } from './payload.ts';
 
-// A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, claim.
+// A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, tell progress, claim.
 export { type Connect, type Connection, RunFailedError, type RunOptions, type RunSummary, run } from './run.ts';
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
 // the statement; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
@@ -44,7 +44,7 @@ export { backoff } from './backoff.ts';
 export { reap } from './reap.ts';
 export { cancel } from './cancel.ts';
 export { redrive } from './redrive.ts';
-export { redriveMany } from './redrive-many.ts';
+export { countRedrivable, redriveMany } from './redrive-many.ts';
 export { erase } from './erase.ts';
 export type { Operator } from './operator.ts';
 export { pause, resume } from './pause.ts';
@@ -52,7 +52,9 @@ export { pause, resume } from './pause.ts';
 // How it is seen.
 export type { Emit, QueueEvent } from './events.ts';
 export { get } from './get.ts';
-export { list } from './list.ts';
+export { type Listing, list, type Page } from './list.ts';
+export { COUNT_LIMIT, type Counts, counts } from './counts.ts';
+export type { Filter } from './list-filter.ts';
 export { stats } from './stats.ts';
 export { readiness } from './readiness.ts';
 

@@ -62,7 +62,7 @@ export interface AttemptError {
   /** ISO 8601, of the worker's clock: for people, never compared. */
   readonly started_at?: string;
   readonly failed_at?: string;
-  /** Which run it was, at most 200 characters (`RunOptions.where`). Absent when a lease ran out: the reaper cannot know. */
+  /** Which run it was, at most 200 bytes (`RunOptions.where`). Absent when a lease ran out: the reaper cannot know. */
   readonly where?: string;
   /** Class of what was thrown, `DeadlineError`, `LeaseExpired`, … */
   readonly name: string;

@@ -6,7 +6,7 @@ import { type Filter, filterValues, idRange } from './list-filter.ts';
 export interface Listing extends Filter {
   /** Jobs of a page, 1 to 200. */
   readonly limit: number;
-  /** First job of the page; undefined begins with the newest. */
+  /** First job of the page, as `next` of the page before it with the same filter; undefined begins with the newest. */
   readonly from?: JobId | undefined;
 }
 
@@ -39,7 +39,6 @@ ORDER BY j.id DESC`;
  */
 export async function list(db: Db, { limit, from, ...filter }: Listing): Promise<Page> {
   const { first, last } = idRange(filter);
-  const begin = from !== undefined && from < first ? from : first;
-  const { rows } = await db.query<ListedJob>(LIST, [begin, last, limit + 1, ...filterValues(filter)]);
+  const { rows } = await db.query<ListedJob>(LIST, [from ?? first, last, limit + 1, ...filterValues(filter)]);
   return { jobs: rows.slice(0, limit), next: rows[limit]?.id };
 }

@@ -1,5 +1,5 @@
 import type { Db } from './db.ts';
-import type { JobId } from './job.ts';
+import { pruneKeys } from './prune-keys.ts';
 
 /*
  * Finished days go as a whole (upkeep); what remains is what never lies in a day that comes of age: the oldest partition, and
@@ -51,40 +51,6 @@ payloads AS (
 )
 SELECT count(*)::int AS n
 FROM old`;
-
-// In one snapshot, so that a job on the move is seen; in a statement of its own for the reason of docs/decisions/0004.
-const OLD_KEYS = `
-SELECT k.kind, k.key, k.job_id AS "jobId",
-       coalesce(
-         (SELECT true FROM millrace.live_jobs j WHERE j.id = k.job_id),
-         (SELECT true FROM millrace.finished_jobs j WHERE j.id = k.job_id),
-         (SELECT true FROM millrace.dead_jobs j WHERE j.id = k.job_id),
-         false) AS needed
-FROM millrace.idempotency_keys k
-WHERE k.checked_at < now() - make_interval(days => $1)
-ORDER BY k.checked_at
-LIMIT $2`;
-
-// By job as well: another reaper may have deleted the key since, and an enqueue put it in again.
-const PRUNE_KEYS = `
-WITH old AS MATERIALIZED (
-  SELECT o.kind, o.key, o.job_id, o.needed
-  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::boolean[]) o(kind, key, job_id, needed)
-),
-kept AS (
-  UPDATE millrace.idempotency_keys k
-  SET checked_at = clock_timestamp()
-  FROM old o
-  WHERE k.kind = o.kind AND k.key = o.key AND k.job_id = o.job_id AND o.needed
-),
-pruned AS (
-  DELETE FROM millrace.idempotency_keys k
-  USING old o
-  WHERE k.kind = o.kind AND k.key = o.key AND k.job_id = o.job_id AND NOT o.needed
-  RETURNING k.key
-)
-SELECT count(*)::int AS n
-FROM pruned`;
 
 // What is older than a minute: a job that ends at this moment may be telling its progress over another connection.
 const PRUNE_PROGRESS = `
@@ -146,30 +112,11 @@ export async function prune(
   }: { deadKeepDays: number; keepDays: number; keyKeepDays?: number; limit: number },
 ): Promise<Pruned> {
   const pruned = await counted(db, PRUNE_JOBS, [deadKeepDays, keepDays, limit]);
-  const keys = await pruneKeys(db, Math.max(keepDays, keyKeepDays), limit);
+  const keys = await pruneKeys(db, { keepDays: Math.max(keepDays, keyKeepDays), limit });
   const prunedProgress = await counted(db, PRUNE_PROGRESS, [limit]);
   const prunedLog = await counted(db, PRUNE_LOG, [limit]);
   const more = Math.max(pruned, keys.seen, prunedProgress, prunedLog) >= limit;
   return { pruned, prunedKeys: keys.pruned, prunedProgress, prunedLog, more };
-}
-
-interface OldKey {
-  kind: string;
-  key: string;
-  jobId: JobId;
-  needed: boolean;
-}
-
-async function pruneKeys(db: Db, keepDays: number, limit: number): Promise<{ seen: number; pruned: number }> {
-  const { rows } = await db.query<OldKey>(OLD_KEYS, [keepDays, limit]);
-  if (rows.length === 0) return { seen: 0, pruned: 0 };
-  const pruned = await counted(db, PRUNE_KEYS, [
-    rows.map((row) => row.kind),
-    rows.map((row) => row.key),
-    rows.map((row) => row.jobId),
-    rows.map((row) => row.needed),
-  ]);
-  return { seen: rows.length, pruned };
 }
 
 async function counted(db: Db, statement: string, values: unknown[]): Promise<number> {

@@ -12,7 +12,8 @@ WHERE j.status = 'processing'
 
 /**
  * Gives back what claims with these tokens took, for claims whose answer was lost: nobody runs those jobs. Their attempt
- * is given back too. Resolves the ids; none if the server never carried the claim out, or not yet.
+ * is given back too. Resolves the ids; none if the server never carried the claim out, or not yet. A row that somebody holds
+ * is left to another look.
  */
 export async function releaseTokens(db: Db, tokens: readonly string[]): Promise<JobId[]> {
   const { rows } = await db.query<Claim>(HELD, [tokens]);
@@ -20,5 +21,5 @@ export async function releaseTokens(db: Db, tokens: readonly string[]): Promise<
     db,
     rows.map((claim) => ({ ...claim, delaySeconds: 0 })),
   );
-  return returned.map((job) => job.id);
+  return returned.filter(({ status }) => status !== 'blocked').map(({ id }) => id);
 }

@@ -24,7 +24,7 @@ export interface RunOptions<C extends Contracts> {
   readonly emit: Emit;
   readonly log: Log;
   /**
-   * Which run it is, for whoever reads a job's errors (`errors[].where`): at most 200 characters, the rest is cut.
+   * Which run it is, for whoever reads a job's errors (`errors[].where`): at most 200 bytes as JSON, the rest is cut.
    * Default `host:pid`.
    */
   readonly where?: string | undefined;

@@ -1,20 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { TransportCode } from '../../client/index.ts';
 import { PROBLEMS } from '../../functions/lambda/problems.ts';
+import { blocksOf } from '../docs/blocks.ts';
+import { folderInProject, typeErrors } from '../support/typescript.ts';
 import { describe, expect, test } from './runtime.ts';
 import { expectedSignature, signatureOf } from './sigv4.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const page = await readFile(join(root, 'docs/client.md'), 'utf8');
-const blocks = [...page.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language, text = '']) => ({
-  language,
-  text,
-}));
+const blocks = blocksOf('docs/client.md');
 const program = blocks.map(({ text }) => text).join('\n');
 
 const SECRET = 'not a secret';
@@ -24,7 +23,7 @@ describe('docs/client.md', () => {
     openApi,
   }) => {
     expect(new Set(blocks.map(({ language }) => language))).toEqual(new Set(['ts']));
-    const { file, remove } = await written(program);
+    const file = await written(program);
     const env = {
       PATH: process.env.PATH,
       MILLRACE_URL: openApi.url,
@@ -33,12 +32,8 @@ describe('docs/client.md', () => {
       AWS_SECRET_ACCESS_KEY: SECRET,
       AWS_SESSION_TOKEN: 'session',
     };
-    try {
-      const { stdout } = await run(process.execPath, [file], { env }).catch((error) => expect.fail(error.stderr));
-      expect(stdout.trimEnd().split('\n')).toEqual(promised(program));
-    } finally {
-      await remove();
-    }
+    const { stdout } = await run(process.execPath, [file], { env }).catch((error) => expect.fail(error.stderr));
+    expect(stdout.trimEnd().split('\n')).toEqual(promised(program));
     const signed = openApi.seen.filter(({ headers }) => headers.authorization?.startsWith('AWS4-HMAC-SHA256'));
     expect(signed.map(({ method, target }) => `${method} ${target.split('/')[1]}`)).toEqual(['GET jobs', 'POST jobs']);
     for (const seen of signed) expect(signatureOf(seen)).toBe(expectedSignature(seen, SECRET));
@@ -67,22 +62,11 @@ function promised(source: string): string[] {
   return calls.map((line) => / \/\/ (.*)$/.exec(line)?.[1] ?? expect.fail(`it does not say what this prints: ${line}`));
 }
 
-/** Writes a program as if it lay in the tree, type-checked with the project's settings. */
-async function written(source: string) {
-  await mkdir(join(root, 'dist'), { recursive: true });
-  // Inside the project, so that its packages and its own name are found; dist is ignored by git.
-  const directory = await mkdtemp(join(root, 'dist', 'client-docs-'));
-  const remove = () => rm(directory, { recursive: true, force: true });
-  const file = join(directory, 'program.ts');
+/** Writes a program as if it lay in the tree, and type-checks it. Resolves its file. */
+async function written(source: string): Promise<string> {
+  const folder = await folderInProject('client-docs');
+  const file = join(folder, 'program.ts');
   await writeFile(file, source.replaceAll(`'./functions/`, `'${root}functions/`));
-  const compilerOptions = { rewriteRelativeImportExtensions: false };
-  const settings = { extends: join(root, 'tsconfig.json'), include: ['.'], compilerOptions };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings));
-  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', directory]).catch(
-    async ({ stdout }) => {
-      await remove();
-      expect.fail(stdout);
-    },
-  );
-  return { file, remove };
+  expect(await typeErrors(folder)).toEqual([]);
+  return file;
 }

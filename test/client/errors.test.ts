@@ -1,21 +1,16 @@
 import { once } from 'node:events';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest';
-import { ApiError, Client, type ClientOptions, type ProblemCode } from '../../client/index.ts';
+import { type ApiError, Client, type ClientOptions, type ProblemCode } from '../../client/index.ts';
 import type { ProblemName } from '../../functions/lambda/problems.ts';
-import { type Answer, cutMidway, hangUp, ID, json, problem, raw, serve } from './server.ts';
+import { type Answer, cutMidway, failureOf, hangUp, ID, json, problem, raw, serve } from './server.ts';
 
 async function errorOf(answer: Answer, options: Partial<ClientOptions> = {}): Promise<ApiError> {
   const server = await serve(answer);
   return failureAt({ url: server.url, retries: 0, ...options });
 }
 
-async function failureAt(options: ClientOptions): Promise<ApiError> {
-  return new Client(options).get(ID).then(
-    () => expect.fail('resolved'),
-    (error: unknown) => (error instanceof ApiError ? error : expect.fail(String(error))),
-  );
-}
+const failureAt = (options: ClientOptions) => failureOf(new Client(options).get(ID));
 
 describe('a problem', () => {
   test('comes out with all that it says', async () => {

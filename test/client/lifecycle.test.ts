@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { ApiError, Client } from '../../client/index.ts';
+import { Client } from '../../client/index.ts';
 import type { contracts } from '../../functions/jobs/contracts.ts';
 import type { Role } from '../../functions/lambda/role.ts';
 import { deadJob, finishedJob, processingJob } from '../support/factories.ts';
 import { describe, expect, type Runtime, test } from './runtime.ts';
-import { all } from './server.ts';
+import { all, failureOf } from './server.ts';
 
 const clientOf = ({ url, tokens }: Runtime, role: Role = 'operator') =>
   new Client<typeof contracts>({ url, token: tokens[role] });
@@ -16,12 +16,6 @@ async function jobsAbout(db: pg.Pool, subject: string) {
   const { rows } = await db.query('SELECT id, status, request_id FROM millrace.jobs WHERE subject = $1', [subject]);
   return rows;
 }
-
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => expect.fail('resolved'),
-    (error: unknown) => (error instanceof ApiError ? error : expect.fail(String(error))),
-  );
 
 describe('every method, against the project itself', { timeout: 180_000 }, () => {
   test('a job goes its way: enqueue, wait, read, list, count, erase', async ({ api, db }) => {
@@ -53,7 +47,7 @@ describe('every method, against the project itself', { timeout: 180_000 }, () =>
     });
 
     await client.erase(id);
-    expect(await failure(client.get(id))).toMatchObject({ code: 'no-such-job', status: 404 });
+    expect(await failureOf(client.get(id))).toMatchObject({ code: 'no-such-job', status: 404 });
     expect(await jobsAbout(db, subject)).toEqual([]);
   });
 
@@ -65,7 +59,7 @@ describe('every method, against the project itself', { timeout: 180_000 }, () =>
       id: first.id,
       outcome: 'replayed',
     });
-    expect(await failure(client.enqueue('hello.greet', { name: 'Grace' }, key))).toMatchObject({
+    expect(await failureOf(client.enqueue('hello.greet', { name: 'Grace' }, key))).toMatchObject({
       code: 'idempotency-key-reused',
       status: 422,
     });
@@ -101,7 +95,7 @@ describe('every method, against the project itself', { timeout: 180_000 }, () =>
 
     const other = randomUUID();
     const bad = [item('Ada'), item(''), item('Grace')].map((one) => ({ ...one, subject: other }));
-    const error = await failure(client.enqueueMany(bad));
+    const error = await failureOf(client.enqueueMany(bad));
     expect(error).toMatchObject({ code: 'invalid-job', errors: [{ index: 1, pointer: '/jobs/1/payload/name' }] });
     expect(error.message).toContain('/jobs/1/payload/name');
     expect(await jobsAbout(db, other)).toEqual([]);
@@ -130,16 +124,16 @@ describe('every method, against the project itself', { timeout: 180_000 }, () =>
       status: 'processing',
       cancelRequestedAt: expect.any(String),
     });
-    expect(await failure(client.redrive(id))).toMatchObject({
+    expect(await failureOf(client.redrive(id))).toMatchObject({
       code: 'wrong-state',
       status: 409,
       problem: { job_status: 'cancelled' },
     });
     const dead = await deadJob(db, { kind: 'nobody.has' });
     expect(await client.redrive(dead.id)).toMatchObject({ id: dead.id, status: 'pending', attempts: 0 });
-    expect(await failure(client.erase(dead.id))).toMatchObject({ code: 'wrong-state' });
-    expect(await failure(client.cancel(randomUUID()))).toMatchObject({ code: 'no-such-job', status: 404 });
-    expect(await failure(client.cancel('x'))).toMatchObject({ code: 'invalid-id', status: 400 });
+    expect(await failureOf(client.erase(dead.id))).toMatchObject({ code: 'wrong-state' });
+    expect(await failureOf(client.cancel(randomUUID()))).toMatchObject({ code: 'no-such-job', status: 404 });
+    expect(await failureOf(client.cancel('x'))).toMatchObject({ code: 'invalid-id', status: 400 });
   });
 
   test('redriveMany: counted, step by step, all of them', async ({ api, db }) => {
@@ -154,7 +148,7 @@ describe('every method, against the project itself', { timeout: 180_000 }, () =>
     expect(steps.map(({ redriven }) => redriven).reduce((a, b) => a + b)).toBe(5);
     expect(steps.length).toBeGreaterThan(2);
     expect(await untyped.redriveMany({ kind })).toEqual({ redriven: 1, skipped: 0, matched: 0 });
-    expect(await failure(untyped.redriveMany({}))).toMatchObject({ code: 'invalid-filter', status: 422 });
+    expect(await failureOf(untyped.redriveMany({}))).toMatchObject({ code: 'invalid-filter', status: 422 });
   });
 
   test('pause, resume and ready', async ({ api }) => {
@@ -168,23 +162,23 @@ describe('every method, against the project itself', { timeout: 180_000 }, () =>
     expect(await client.resume({ kind: 'github.webhook' })).toEqual({ kind: 'github.webhook', paused: false });
     expect(await client.resume({ queue: 'slow' })).toEqual({ queue: 'slow', paused: false });
     expect(await client.ready()).toMatchObject({ status: 'ready', paused: [], lagSeconds: expect.any(Number) });
-    expect(await failure(client.pause({ queue: 'no queue' }))).toMatchObject({ code: 'invalid-name', status: 400 });
+    expect(await failureOf(client.pause({ queue: 'no queue' }))).toMatchObject({ code: 'invalid-name', status: 400 });
   });
 
   test('a role may do what it may do', async ({ api }) => {
     const producer = clientOf(api, 'producer');
     const { id } = await producer.enqueue('hello.greet', { name: 'Ada' });
     expect(await producer.waitFor(id, { include: [] })).toMatchObject({ status: 'completed' });
-    expect(await failure(producer.waitFor(id))).toMatchObject({
+    expect(await failureOf(producer.waitFor(id))).toMatchObject({
       code: 'forbidden',
       status: 403,
       type: /problem:forbidden$/,
     });
     expect(await clientOf(api, 'reader').waitFor(id)).toMatchObject({ result: { greeting: 'Hello, Ada!' } });
-    expect(await failure(clientOf(api, 'reader').cancel(id))).toMatchObject({ code: 'forbidden' });
-    expect(await failure(new Client({ url: api.url }).get(id))).toMatchObject({ code: 'unauthorized', status: 401 });
+    expect(await failureOf(clientOf(api, 'reader').cancel(id))).toMatchObject({ code: 'forbidden' });
+    expect(await failureOf(new Client({ url: api.url }).get(id))).toMatchObject({ code: 'unauthorized', status: 401 });
     const stranger = new Client({ url: api.url, token: `mlr_${'x'.repeat(43)}` });
-    expect(await failure(stranger.get(id))).toMatchObject({ code: 'forbidden', status: 403, type: undefined });
+    expect(await failureOf(stranger.get(id))).toMatchObject({ code: 'forbidden', status: 403, type: undefined });
   });
 });
 
@@ -252,7 +246,7 @@ describe('a lost answer', { timeout: 180_000 }, () => {
     const client = clientOf(api);
     const dead = await deadJob(db, { kind: 'nobody.has' });
     await client.redrive(dead.id);
-    expect(await failure(client.redrive(dead.id))).toMatchObject({
+    expect(await failureOf(client.redrive(dead.id))).toMatchObject({
       code: 'wrong-state',
       problem: { job_status: 'pending' },
     });

@@ -1,13 +1,21 @@
 import { describe, expect, test } from 'vitest';
-import { ApiError, Client } from '../../client/index.ts';
-import { type Answer, cutMidway, hang, hangUp, ID, job, json, problem, raw, serve, stallMidway } from './server.ts';
+import { type ApiError, Client } from '../../client/index.ts';
+import {
+  type Answer,
+  cutMidway,
+  failureOf,
+  hang,
+  hangUp,
+  ID,
+  job,
+  json,
+  problem,
+  raw,
+  serve,
+  stallMidway,
+} from './server.ts';
 
 const created = json(201, { ...job(), outcome: 'created' });
-const failure = (promise: Promise<unknown>) =>
-  promise.then(
-    () => expect.fail('resolved'),
-    (error: unknown) => (error instanceof ApiError ? error : expect.fail(String(error))),
-  );
 
 describe('a call is tried again', () => {
   test.each<[string, Answer]>([
@@ -62,7 +70,7 @@ describe('a call is tried again', () => {
 
   test('as often as it may, and then the last failure comes out', async () => {
     const server = await serve(hangUp);
-    const error = await failure(new Client({ url: server.url, retries: 2 }).get(ID));
+    const error = await failureOf(new Client({ url: server.url, retries: 2 }).get(ID));
     expect(server.seen).toHaveLength(3);
     expect(error).toMatchObject({ code: 'unreachable', status: 0, tries: 3 });
     expect(error.message).toContain('3 tries');
@@ -70,8 +78,8 @@ describe('a call is tried again', () => {
 
   test('never where no retries are wanted, and never for ready', async () => {
     const server = await serve(problem(503, 'database-unavailable'));
-    expect(await failure(new Client({ url: server.url, retries: 0 }).get(ID))).toMatchObject({ tries: 1 });
-    expect(await failure(new Client({ url: server.url }).ready())).toMatchObject({ code: 'database-unavailable' });
+    expect(await failureOf(new Client({ url: server.url, retries: 0 }).get(ID))).toMatchObject({ tries: 1 });
+    expect(await failureOf(new Client({ url: server.url }).ready())).toMatchObject({ code: 'database-unavailable' });
     expect(server.seen).toHaveLength(2);
   });
 });
@@ -88,7 +96,7 @@ describe('a call is not tried again', () => {
     ['a success that is none', raw(200, 'hello'), { code: 'unexpected-answer', status: 200 }],
   ])('after: %s', async (_, answer, error) => {
     const server = await serve(answer);
-    expect(await failure(new Client({ url: server.url }).get(ID))).toMatchObject({ ...error, tries: 1 });
+    expect(await failureOf(new Client({ url: server.url }).get(ID))).toMatchObject({ ...error, tries: 1 });
     expect(server.seen).toHaveLength(1);
   });
 });
@@ -97,20 +105,20 @@ describe('time', () => {
   test('a try that hangs ends, and so does the call', async () => {
     const server = await serve(hang);
     const client = new Client({ url: server.url, tryTimeoutSeconds: 0.05, retries: 1 });
-    const error = await failure(client.get(ID));
+    const error = await failureOf(client.get(ID));
     expect(error).toMatchObject({ code: 'timed-out', status: 0, tries: 2, detail: expect.stringContaining('0.05 s') });
   });
 
   test('the bound of a call cuts a try short, and can be set for one call', async () => {
     const server = await serve(hang);
-    const error = await failure(new Client({ url: server.url }).get(ID, { timeoutSeconds: 0.2 }));
+    const error = await failureOf(new Client({ url: server.url }).get(ID, { timeoutSeconds: 0.2 }));
     expect(error).toMatchObject({ code: 'timed-out', tries: 1, detail: expect.stringContaining('0.2 s') });
     await expect(new Client({ url: server.url }).get(ID, { timeoutSeconds: -1 })).rejects.toThrow(RangeError);
   });
 
   test('a fetch that heeds no signal is left behind', async () => {
     const client = new Client({ url: 'https://jobs.example', fetch: () => new Promise(() => {}), retries: 0 });
-    expect(await failure(client.get(ID, { timeoutSeconds: 0.05 }))).toMatchObject({ code: 'timed-out' });
+    expect(await failureOf(client.get(ID, { timeoutSeconds: 0.05 }))).toMatchObject({ code: 'timed-out' });
   });
 
   test('Retry-After is waited for, in seconds and as a date by the server’s clock', async () => {
@@ -126,7 +134,7 @@ describe('time', () => {
 
   test('a Retry-After beyond the call’s time is not waited for: it comes with the error', async () => {
     const server = await serve(json(429, {}, { 'retry-after': '3600' }));
-    expect(await failure(new Client({ url: server.url }).get(ID))).toMatchObject({
+    expect(await failureOf(new Client({ url: server.url }).get(ID))).toMatchObject({
       code: 'throttled',
       retryAfterSeconds: 3600,
       tries: 1,

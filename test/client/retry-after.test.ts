@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { clockSkewSeconds, pauseMs, retryAfterSeconds } from '../../client/retry-after.ts';
+import { clockSkewSeconds, retryAfterSeconds } from '../../client/retry-after.ts';
 
 const DATE = 'Sun, 29 Nov 2026 18:00:00 GMT';
 
@@ -32,29 +32,4 @@ describe('Retry-After', () => {
 test('the skew of the clock is known only with a date', () => {
   expect(clockSkewSeconds(new Headers())).toBeUndefined();
   expect(clockSkewSeconds(new Headers({ date: new Date(Date.now() - 3_600_000).toUTCString() }))).toBeCloseTo(3600, -1);
-});
-
-describe('the pause before the next try', () => {
-  const many = (tries: number, after?: number) => Array.from({ length: 500 }, () => pauseMs(tries, after));
-
-  test.each([
-    [1, 200],
-    [2, 400],
-    [3, 800],
-    [6, 5000],
-    [10_000, 5000],
-  ])('is random: after try %i up to %i ms', (tries, top) => {
-    const pauses = many(tries);
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(top);
-    // Of 500, all in the upper or all in the lower half: once in 2^500 runs.
-    expect(Math.min(...pauses)).toBeLessThan(top / 2);
-    expect(Math.max(...pauses)).toBeGreaterThan(top / 2);
-  });
-
-  test('comes on top of what the server asks for', () => {
-    const pauses = many(1, 3);
-    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(3000);
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(3200);
-    expect(new Set(pauses).size).toBeGreaterThan(1);
-  });
 });

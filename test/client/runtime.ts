@@ -1,16 +1,12 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { ROLES, type Role } from '../../functions/lambda/role.ts';
-import { createToken, TOKENS_FILE } from '../../local/tokens-file.ts';
-import { launch } from '../local/project.ts';
+import type { Role } from '../../functions/lambda/role.ts';
+import { adoptApp, launch, tokensIn } from '../local/project.ts';
 import { test as withDatabase } from '../support/fixtures.ts';
 import { type Relay, startRelay } from './relay.ts';
 
 export { describe, expect } from '../support/fixtures.ts';
-
-const root = fileURLToPath(new URL('../../', import.meta.url));
 
 export interface Runtime extends Relay {
   /** A token of each role. */
@@ -37,8 +33,7 @@ export const test = withDatabase
 async function start(env: Record<string, string>): Promise<{ runtime: Runtime; end: () => Promise<void> }> {
   const directory = await mkdtemp(join(tmpdir(), 'millrace-client-'));
   const tokens = await tokensIn(directory);
-  const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
-  await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
+  await adoptApp(directory);
   const { ready, stop } = launch(directory, env);
   const end = async () => {
     await stop();
@@ -55,12 +50,4 @@ async function start(env: Record<string, string>): Promise<{ runtime: Runtime; e
       await end();
     },
   };
-}
-
-async function tokensIn(directory: string): Promise<Record<Role, string>> {
-  const file = join(directory, '.millrace', TOKENS_FILE);
-  await mkdir(join(directory, '.millrace'));
-  const made: [Role, string][] = [];
-  for (const role of ROLES) made.push([role, (await createToken(file, { name: role, role, days: 1 })).token]);
-  return Object.fromEntries(made) as Record<Role, string>;
 }

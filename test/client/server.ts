@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { ApiError } from '../../client/index.ts';
 
 /** A request as it arrived. */
 export interface Seen {
@@ -110,6 +111,14 @@ export function job(over: object = {}) {
     errors: [],
     ...over,
   };
+}
+
+/** The ApiError that a call rejects with. */
+export function failureOf(call: Promise<unknown>): Promise<ApiError> {
+  return call.then(
+    () => expect.fail('resolved'),
+    (error: unknown) => (error instanceof ApiError ? error : expect.fail(String(error))),
+  );
 }
 
 /** Array.fromAsync, which Node 20 has not. */

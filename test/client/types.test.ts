@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { expect, expectTypeOf, onTestFinished, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import type * as z from 'zod';
 import type { Job, JobView, JobWith, ListedJob, PayloadOf, Readiness } from '../../client/index.ts';
 import type { contracts } from '../../functions/jobs/contracts.ts';
@@ -11,8 +9,8 @@ import type { JobDetails } from '../../functions/queue/get.ts';
 import type { AttemptError } from '../../functions/queue/job.ts';
 import type * as wire from '../../functions/queue/job-view.ts';
 import type { Readiness as EngineReadiness } from '../../functions/queue/readiness.ts';
+import { folderInProject, typeErrors } from '../support/typescript.ts';
 
-const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** `run_at` → `runAt`, as names.ts does it. */
@@ -52,19 +50,9 @@ test('a wrong kind, payload or option does not compile', { timeout: 120_000 }, a
   expect(new Set(errors.map((line) => /\((\d+),/.exec(line)?.[1])).size).toBe(expected);
 });
 
-/** What tsc says of this source, as if it lay here. */
+/** What the compiler says of this source, as if it lay here. */
 async function errorsOf(source: string): Promise<string[]> {
-  await mkdir(join(root, 'dist'), { recursive: true });
-  // Inside the project, so that its packages are found; dist is ignored by git.
-  const directory = await mkdtemp(join(root, 'dist', 'client-types-'));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
-  await writeFile(join(directory, 'types.ts'), source.replaceAll(`'../../`, `'${root}`));
-  const compilerOptions = { rewriteRelativeImportExtensions: false };
-  const settings = { extends: join(root, 'tsconfig.json'), include: ['.'], compilerOptions };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings));
-  const tsc = [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '--pretty', 'false', '-p', directory];
-  const { stdout } = await run(process.execPath, tsc).catch((error) => error);
-  return String(stdout)
-    .split('\n')
-    .filter((line) => line.includes('error TS'));
+  const folder = await folderInProject('client-types');
+  await writeFile(join(folder, 'types.ts'), source.replaceAll(`'../../`, `'${root}`));
+  return typeErrors(folder);
 }

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { contracts } from '../../functions/jobs/contracts.ts';
 import { processors } from '../../functions/jobs/processors.ts';
 import { runOn } from '../lifecycle/ground.ts';
-import { launch } from '../local/project.ts';
+import { adoptApp, launch } from '../local/project.ts';
 import { createDatabase, type Database } from '../support/database.ts';
 import { afterAll, beforeAll, describe, expect, inject, test } from '../support/fixtures.ts';
 import { blockNamed, blocksOf, isFile, root } from './blocks.ts';
@@ -160,8 +160,7 @@ test('SQL: a role that owns nothing needs those grants, and no more', async ({ o
 /** Where `npm start` finds this project's app, and may keep its things. */
 async function projectDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'millrace-docs-'));
-  const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
-  await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
+  await adoptApp(directory);
   return directory;
 }
 

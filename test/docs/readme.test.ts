@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -11,8 +11,9 @@ import type { defineJob } from '../../functions/queue/contract.ts';
 import { enqueue } from '../../functions/queue/index.ts';
 import { runOn } from '../lifecycle/ground.ts';
 import { temporaryDirectory } from '../local/bundle.ts';
-import { startIn } from '../local/project.ts';
+import { adoptApp, startIn } from '../local/project.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
+import { folderInProject, typeErrors } from '../support/typescript.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -27,8 +28,7 @@ describe('the README', () => {
 
   test('its first job goes through: curl, read again, SQL in a transaction', async ({ own }) => {
     const directory = await temporaryDirectory();
-    const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
-    await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
+    await adoptApp(directory);
     const url = await startIn(directory, { DATABASE_URL: own.url }).ready;
 
     const find = `${block('sh', 3).split('\n')[0]}; echo "$DATABASE_URL"`;
@@ -58,8 +58,7 @@ describe('the README', () => {
 
   test('its tokens open what asks for them, and can be listed and revoked', async ({ own }) => {
     const directory = await temporaryDirectory();
-    const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
-    await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
+    await adoptApp(directory);
     expect(block('sh', 4).trim()).toBe('MILLRACE_AUTH=on npm start');
     const url = await startIn(directory, { DATABASE_URL: own.url, MILLRACE_AUTH: 'on' }).ready;
 
@@ -126,24 +125,13 @@ async function shell(
 /** Writes the files as if they lay in the tree, type-checks them with the project's settings, and imports one. */
 // biome-ignore lint/suspicious/noExplicitAny: what the README exports is what is under test
 async function moduleOf(files: Record<string, string>, entry: string): Promise<any> {
-  await mkdir(join(root, 'dist'), { recursive: true });
-  // Inside the project, so that its packages are found; dist is ignored by git.
-  const directory = await mkdtemp(join(root, 'dist', 'readme-'));
-  onTestFinished(() => rm(directory, { recursive: true, force: true }));
+  const directory = await folderInProject('readme');
   for (const [name, text] of Object.entries(files)) {
     const absolute = text
       .replaceAll(`'../queue/`, `'${root}functions/queue/`)
       .replaceAll(`'./functions/`, `'${root}functions/`);
     await writeFile(join(directory, name), absolute);
   }
-  const settings = {
-    extends: join(root, 'tsconfig.json'),
-    include: ['.'],
-    compilerOptions: { rewriteRelativeImportExtensions: false },
-  };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings));
-  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', directory]).catch(
-    ({ stdout }) => expect.fail(stdout),
-  );
+  expect(await typeErrors(directory)).toEqual([]);
   return import(pathToFileURL(join(directory, entry)).href);
 }

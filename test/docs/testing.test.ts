@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { onTestFinished } from 'vitest';
 import { describe, expect, test } from '../support/fixtures.ts';
+import { folderInProject, typeErrors } from '../support/typescript.ts';
 import { rowsOutside } from '../testing/ground.ts';
 import { blocksOf, isFile, root } from './blocks.ts';
 
@@ -22,10 +22,9 @@ describe('docs/testing.md', () => {
   }) => {
     const table = blocks.find(({ language }) => language === 'sql')?.text;
     await own.pool.query(table as string);
-    const folder = await copied();
-    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', folder]).catch(
-      ({ stdout }) => expect.fail(stdout),
-    );
+    const folder = await folderInProject('testing');
+    await cp(join(root, 'examples/testing'), folder, { recursive: true });
+    expect(await typeErrors(folder)).toEqual([]);
 
     const { stdout } = await run(process.execPath, ['--test', '--test-reporter', 'tap', join(folder, '*.test.ts')], {
       env: { PATH: process.env.PATH, DATABASE_URL: own.url },
@@ -37,18 +36,3 @@ describe('docs/testing.md', () => {
     expect((await own.pool.query('SELECT * FROM invoices')).rows).toEqual([]);
   });
 });
-
-/** Inside the project, so that `millrace/…` and its packages are found; dist is ignored by git. */
-async function copied(): Promise<string> {
-  await mkdir(join(root, 'dist'), { recursive: true });
-  const folder = await mkdtemp(join(root, 'dist', 'testing-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await cp(join(root, 'examples/testing'), folder, { recursive: true });
-  const settings = {
-    extends: join(root, 'tsconfig.json'),
-    include: ['.'],
-    compilerOptions: { rewriteRelativeImportExtensions: false },
-  };
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings));
-  return folder;
-}

@@ -1,3 +1,4 @@
+import { complete } from '../../functions/queue/complete.ts';
 import { deadJob, finishedJob, pendingJob, processingJob } from '../support/factories.ts';
 import { describe, expect, expectProblem, test } from './api.ts';
 
@@ -64,6 +65,33 @@ describe('GET /jobs/{id}', () => {
     expect((await call('GET', `/jobs/${rows[0].id}`)).status).toBe(200);
   });
 
+  test('shows keys, the request that put it in, and how far it is', async ({ call, db }) => {
+    const { id, token } = await processingJob(db, { uniqueKey: 'u', idempotencyKey: 'i', requestId: 'r' });
+    expect((await call('GET', `/jobs/${id}`)).body).toMatchObject({
+      unique_key: 'u',
+      idempotency_key: 'i',
+      request_id: 'r',
+      progress: null,
+    });
+    await db.query('INSERT INTO millrace.job_progress (id, progress, note) VALUES ($1, 0.42, $2)', [id, 'page 3']);
+    expect((await call('GET', `/jobs/${id}`)).body.progress).toEqual({
+      fraction: 0.42,
+      note: 'page 3',
+      updated_at: expect.stringMatching(MICROSECONDS),
+    });
+    await complete(db, [{ id, token, result: null }]);
+    expect((await call('GET', `/jobs/${id}`)).body).toMatchObject({ unique_key: 'u', request_id: 'r', progress: null });
+  });
+
+  test('shows the progress of the latest attempt, and of none before it', async ({ call, db }) => {
+    const { id } = await processingJob(db);
+    await db.query(
+      `INSERT INTO millrace.job_progress (id, progress, updated_at) VALUES ($1, 1, now() - interval '1 second')`,
+      [id],
+    );
+    expect((await call('GET', `/jobs/${id}`)).body.progress).toBeNull();
+  });
+
   test('takes ids in capitals and of other versions', async ({ call, db }) => {
     const { rows } = await db.query(
       `SELECT millrace.enqueue('any', '{}', id => 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11') AS id`,
@@ -80,7 +108,10 @@ describe('GET /jobs', () => {
       await deadJob(db, {
         createdSecondsAgo: 40,
         payload: { secret: 1 },
-        errors: [{ name: 'A' }, { name: 'B', message: 'last', stack: 'at x' }],
+        errors: [
+          { attempt: 1, name: 'A', message: 'first' },
+          { attempt: 2, name: 'B', message: 'last', stack: 'at x' },
+        ],
       }),
       await pendingJob(db, { createdSecondsAgo: 30, payload: { secret: 1 } }),
       await processingJob(db, { createdSecondsAgo: 20 }),
@@ -96,7 +127,7 @@ describe('GET /jobs', () => {
       'dead',
       'completed',
     ]);
-    expect(body.jobs[3].last_error).toEqual({ name: 'B', message: 'last' });
+    expect(body.jobs[3].last_error).toEqual({ attempt: 2, name: 'B', message: 'last' });
     expect(body.jobs[4].last_error).toBeNull();
     expect(text).not.toContain('secret');
     expect(body.next_cursor).toBeNull();
@@ -150,7 +181,77 @@ describe('GET /jobs', () => {
     expect(await found('kind=nobody&status=dead')).toEqual([]);
   });
 
-  test('refuses a cursor that was changed, or is of another listing', async ({ call, db }) => {
+  test('filters by subject and by time, with the others', async ({ call, db }) => {
+    const ids: string[] = [];
+    for (const [age, subject] of [
+      [30, 'invoice:7'],
+      [20, 'invoice:7'],
+      [10, 'invoice:8'],
+      [1, 'Rechnung №7 & Söhne, +1'],
+    ] as const) {
+      ids.push((await pendingJob(db, { subject, createdSecondsAgo: age })).id);
+    }
+    const found = async (query: string) =>
+      (await call('GET', `/jobs?${query}`)).body.jobs.map(({ id }: { id: string }) => ids.indexOf(id));
+    const at = (age: number) => new Date(Date.now() - age * 1000).toISOString();
+    expect(await found('subject=invoice:7')).toEqual([1, 0]);
+    expect(await found(`subject=${encodeURIComponent('Rechnung №7 & Söhne, +1')}`)).toEqual([3]);
+    expect(await found('subject=invoice:7&status=dead')).toEqual([]);
+    expect(await found(`created_after=${at(25)}`)).toEqual([3, 2, 1]);
+    expect(await found(`created_after=${at(25)}&created_before=${at(5)}`)).toEqual([2, 1]);
+    expect(await found(`created_before=${at(5)}&subject=invoice:7&kind=test.kind&status=pending`)).toEqual([1, 0]);
+    const inKathmandu = new Date(Date.now() - 25_000 + 5.75 * 3_600_000).toISOString().replace('Z', '%2B05:45');
+    expect(await found(`created_after=${inKathmandu}`)).toEqual([3, 2, 1]);
+  });
+
+  test('compares times finer than a millisecond as they are', async ({ call, db }) => {
+    const { id } = await pendingJob(db);
+    const at = new Date(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toISOString().slice(0, -1);
+    const count = async (query: string) => (await call('GET', `/jobs?${query}`)).body.jobs.length;
+    expect(await count(`created_after=${at}Z`)).toBe(1);
+    expect(await count(`created_after=${at}000Z`)).toBe(1);
+    expect(await count(`created_after=${at}0001Z`)).toBe(0);
+    expect(await count(`created_before=${at}Z`)).toBe(0);
+    expect(await count(`created_before=${at}0001Z`)).toBe(1);
+  });
+
+  test('counts by status, up to 1,000 each, with the same filters and on every page alike', async ({ call, db }) => {
+    await db.query(`SELECT millrace.enqueue('many', '{}', subject => 's') FROM generate_series(1, 1001)`);
+    await finishedJob(db, { subject: 's' });
+    await deadJob(db, { kind: 'many' });
+    const all = await call('GET', '/jobs?counts=true&limit=1');
+    expect(all.body.counts).toEqual({ pending: 1000, processing: 0, completed: 1, cancelled: 0, dead: 1 });
+    expect(all.body.counts_limit).toBe(1000);
+    const next = await call('GET', `/jobs?counts=true&limit=1&cursor=${all.body.next_cursor}`);
+    expect(next.body.counts).toEqual(all.body.counts);
+    expect((await call('GET', '/jobs?counts=true&status=dead')).body.counts).toEqual({ dead: 1 });
+    expect((await call('GET', '/jobs?counts=true&subject=s&status=completed')).body.counts).toEqual({ completed: 1 });
+    expect((await call('GET', '/jobs?counts=false')).body).not.toHaveProperty('counts');
+  });
+
+  test('names each filter that it cannot use', async ({ call }) => {
+    const bad: Record<string, string> = {
+      status: 'done',
+      kind: 'a b',
+      subject: '',
+      created_after: 'yesterday',
+      created_before: '2030-02-30T00:00:00Z',
+      counts: '1',
+    };
+    const answer = await call('GET', `/jobs?${new URLSearchParams(bad)}`);
+    expectProblem(answer, 400, 'invalid-query');
+    const pointers = answer.body.errors.map(({ pointer }: { pointer: string }) => pointer);
+    expect(pointers.sort()).toEqual(
+      Object.keys(bad)
+        .map((name) => `/${name}`)
+        .sort(),
+    );
+    for (const query of ['subject=%00', `subject=${'a'.repeat(256)}`, 'created_after=2030-01-31T08:00:00+01:00']) {
+      expectProblem(await call('GET', `/jobs?${query}`), 400, 'invalid-query');
+    }
+  });
+
+  test('refuses a cursor that was changed', async ({ call, db }) => {
     await pendingJob(db);
     await pendingJob(db);
     const { body } = await call('GET', '/jobs?limit=1&status=pending');
@@ -161,9 +262,31 @@ describe('GET /jobs', () => {
       const tampered = cursor.slice(0, at) + other + cursor.slice(at + 1);
       expectProblem(await call('GET', `/jobs?status=pending&cursor=${tampered}`), 400, 'invalid-cursor');
     }
-    expectProblem(await call('GET', `/jobs?cursor=${cursor}`), 400, 'invalid-cursor');
-    expectProblem(await call('GET', `/jobs?status=dead&cursor=${cursor}`), 400, 'invalid-cursor');
     expectProblem(await call('GET', `/jobs?status=pending&cursor=${cursor}=`), 400, 'invalid-cursor');
+  });
+
+  test('refuses a cursor with other filters than those it came with, whichever they are', async ({ call, db }) => {
+    await pendingJob(db, { subject: 's' });
+    await pendingJob(db, { subject: 's' });
+    const filters = {
+      status: ['pending', 'dead'],
+      kind: ['test.kind', 'other'],
+      subject: ['s', 't'],
+      created_after: ['2020-01-01T00:00:00Z', '2020-01-01T00:00:00.001Z'],
+      created_before: ['2090-01-01T00:00:00Z', '2090-01-01T00:00:01Z'],
+    };
+    const given = Object.fromEntries(Object.entries(filters).map(([name, [value = '']]) => [name, value]));
+    const { body } = await call('GET', `/jobs?limit=1&${new URLSearchParams(given)}`);
+    const cursor: string = body.next_cursor;
+    const to = (query: Record<string, string>) => call('GET', `/jobs?${new URLSearchParams({ ...query, cursor })}`);
+    // The same time said otherwise is the same filter.
+    expect((await to({ ...given, created_after: '2020-01-01T05:45:00.000+05:45' })).status).toBe(200);
+    for (const [name, [, other = '']] of Object.entries(filters)) {
+      expectProblem(await to({ ...given, [name]: other }), 400, 'invalid-cursor');
+      const { [name]: _, ...without } = given;
+      expectProblem(await to(without), 400, 'invalid-cursor');
+    }
+    expectProblem(await to({}), 400, 'invalid-cursor');
   });
 
   test('takes limits from 1 to 200, 50 by default', async ({ call, db }) => {

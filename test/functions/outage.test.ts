@@ -73,6 +73,29 @@ describe('a lost answer', () => {
     expect(rows[0].id).toBe(answer.body.id);
   });
 
+  test('to an enqueue with keys, or to many, is what the first try did: nobody is told of a replay', async ({
+    call,
+    network,
+    db,
+  }) => {
+    const keyed = (n: number) => ({ ...JOB.body, idempotency_key: `i${n}`, unique_key: `u${n}` });
+    expect((await call('POST', '/jobs', JOB)).status).toBe(201);
+    for (const [target, body] of [
+      ['/jobs', keyed(1)],
+      ['/jobs/batch', { jobs: [JOB.body, keyed(2), JOB.body] }],
+    ] as const) {
+      const lost = network.loseAnswer();
+      const answer = await call('POST', target, { body });
+      await lost;
+      expect(answer.status).toBe(201);
+      const made: { id: string; outcome: string }[] = answer.body.jobs ?? [answer.body];
+      expect(new Set(made.map(({ outcome }) => outcome))).toEqual(new Set(['created']));
+      const { rowCount } = await db.query('SELECT FROM millrace.jobs WHERE id = ANY ($1)', [made.map(({ id }) => id)]);
+      expect(rowCount).toBe(made.length);
+    }
+    expect((await db.query('SELECT FROM millrace.jobs')).rowCount).toBe(5);
+  });
+
   test('to reading the new job back does not deny that it is in: 201 with its id', async ({ call, network, db }) => {
     expect((await call('GET', '/jobs')).status).toBe(200);
     expect((await call('POST', '/jobs', JOB)).status).toBe(201);

@@ -10,7 +10,7 @@ import { answered, type Call, context, describe, expect, expectProblem, httpEven
 
 describe('every role on every route', () => {
   for (const { route, target, body, roles, status } of ALLOWED) {
-    test(`${route}${target.replace(/[^?]*/, '')} is for ${roles.join(', ') || 'nobody'}`, async ({ call, db }) => {
+    test(`${route}${target.replace(/[^?]*/, '')} is for ${roles.join(', ')}`, async ({ call, db }) => {
       const send = (as: Role | null) => call(route.split(' ')[0] as string, target, { as, ...(body && { body }) });
       for (const role of ROLES.filter((other) => !roles.includes(other))) {
         expectProblem(await send(role), 403, 'forbidden');

@@ -1,17 +1,14 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ROLES, type Role } from '../../functions/lambda/role.ts';
-import { createToken, revokeToken } from '../../local/tokens-file.ts';
+import { createToken, revokeToken, TOKENS_FILE } from '../../local/tokens-file.ts';
 import { ALLOWED } from '../functions/allowed.ts';
 import { test as base, describe, expect, vi } from '../support/fixtures.ts';
-import { launch } from './project.ts';
+import { adoptApp, launch, tokensIn } from './project.ts';
 
 // The first test waits for the stack to be synthesized, which takes 5 s of a core that is idle.
 vi.setConfig({ testTimeout: 120_000 });
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Api {
   readonly url: string;
@@ -23,15 +20,9 @@ interface Api {
 /** `api`: the stack of this repository as `MILLRACE_AUTH=on npm start` runs it, for the whole file. */
 const test = base.extend('api', { scope: 'file' }, async ({ fileDatabase }, { onCleanup }): Promise<Api> => {
   const directory = await mkdtemp(join(tmpdir(), 'millrace-auth-'));
-  const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
-  await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
-  const tokensFile = join(directory, '.millrace', 'tokens.json');
-  const token = async (role: Role) => (await createToken(tokensFile, { name: `a-${role}`, role, days: 1 })).token;
-  const tokens = {
-    producer: await token('producer'),
-    reader: await token('reader'),
-    operator: await token('operator'),
-  };
+  await adoptApp(directory);
+  const tokens = await tokensIn(directory);
+  const tokensFile = join(directory, '.millrace', TOKENS_FILE);
   const { ready, stop } = launch(directory, { DATABASE_URL: fileDatabase.url, MILLRACE_AUTH: 'on' });
   onCleanup(async () => {
     await stop();

@@ -4,7 +4,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import { ROLES, type Role } from '../../functions/lambda/role.ts';
+import { createToken, TOKENS_FILE } from '../../local/tokens-file.ts';
 import { temporaryDirectory } from './bundle.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What the worker of the project does: listens for the drain and says what happens. */
 export const DRAINS = `export const handler = (event) => new Promise((resolve) => {
@@ -54,6 +58,20 @@ export async function projectOf(worker = DRAINS): Promise<string> {
   return directory;
 }
 
+/** Makes of a folder a project whose app is that of this repository. */
+export async function adoptApp(directory: string): Promise<void> {
+  const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
+  await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
+}
+
+/** A token of each role, as `npm run token` makes them for the runtime of that folder. */
+export async function tokensIn(directory: string): Promise<Record<Role, string>> {
+  const file = join(directory, '.millrace', TOKENS_FILE);
+  const made: [Role, string][] = [];
+  for (const role of ROLES) made.push([role, (await createToken(file, { name: `a-${role}`, role, days: 1 })).token]);
+  return Object.fromEntries(made) as Record<Role, string>;
+}
+
 export interface Started {
   readonly child: ChildProcess;
   readonly output: () => string;
@@ -76,7 +94,7 @@ export function launch(
   directory: string,
   env: Record<string, string> = {},
 ): Started & { readonly stop: () => Promise<void> } {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('../../bin/local.ts', import.meta.url))], {
+  const child = spawn(process.execPath, [join(root, 'bin/local.ts')], {
     cwd: directory,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -99,7 +99,7 @@ test.each([
   expect(JSON.stringify(error)).toMatch(/…|\.\.\. 9999000 more characters/);
 });
 
-test('where it was is cut at 200 characters, and left out where nobody knows', () => {
+test('where it was is cut at 200 bytes, and left out where nobody knows', () => {
   expect(attemptError(new Error('m'), { ...at, where: 'w'.repeat(200) }).where).toBe('w'.repeat(200));
   expect(attemptError(new Error('m'), { ...at, where: 'w'.repeat(1000) }).where).toMatch(/^w{100,199}…$/);
   const { where, ...nobody } = at;

@@ -68,7 +68,7 @@ describe('a run', () => {
     expect(summary).toMatchObject({ completed: 200 });
     expect(told.length).toBeGreaterThanOrEqual(2);
     expect(told.length).toBeLessThanOrEqual(1 + durationMs / 1_000);
-    expect(told.at(-1)).toBe(200);
+    expect(Math.max(...told)).toBe(200);
   });
 
   test('a job that says something a million times in a loop costs one statement at most', async ({

@@ -102,7 +102,7 @@ test('within a transaction of its caller a twin is an answer too, not an error',
 test('beside one that runs, one of another kind, or one of another key it goes back', async ({ db }) => {
   const dead = await deadJob(db, { uniqueKey });
   await processingJob(db, { uniqueKey });
-  await pendingJob(db, { uniqueKey, kind: 'other.kind' });
+  for (const kind of ['a.kind', 'z.kind']) await pendingJob(db, { uniqueKey, kind });
   await pendingJob(db, { uniqueKey: 'invoice:8' });
   expect(await redrive(db, dead.id)).toBe('redriven');
 });

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { cancel } from '../../functions/queue/cancel.ts';
 import { complete } from '../../functions/queue/complete.ts';
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
 import { liveRowOf, pendingJob, processingJob, rowOf, statusOf } from '../support/factories.ts';
 import { expect, test } from '../support/fixtures.ts';
 import { claimedIds, claimSome } from './claiming.ts';
+import { withSessions } from './sessions.ts';
 
 test('what a claim took whose answer was lost goes back with its attempts, and can be claimed at once', async ({
   db,
@@ -39,4 +41,16 @@ test('the lost claim can settle nothing afterwards', async ({ db }) => {
   const job = await processingJob(db);
   await releaseTokens(db, [job.token]);
   expect(await complete(db, [{ ...job, result: 1 }])).toEqual([]);
+});
+
+test('a row that somebody holds is left to another look, the others are released', async ({ db, databaseUrl }) => {
+  const [held, other] = [await processingJob(db), await processingJob(db)];
+  const tokens = [held.token, other.token];
+  await withSessions(databaseUrl, async (operator) => {
+    await operator.begin();
+    await cancel(operator, held.id);
+    expect(await releaseTokens(db, tokens)).toEqual([other.id]);
+    await operator.rollback();
+  });
+  expect(await releaseTokens(db, tokens)).toEqual([held.id]);
 });

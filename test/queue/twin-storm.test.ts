@@ -11,21 +11,14 @@ import { claimSome } from './claiming.ts';
 const KEYS = Array.from({ length: 8 }, (_, n) => `key ${n}`);
 const error = { attempt: 1, name: 'Error', message: 'boom' };
 
-/** Puts a job in unless a twin is pending, in a transaction that stays open for a while and may come to nothing. */
+/** Puts a job in unless a twin is pending (or also running), in a transaction that stays open for a while and may come to nothing. */
 async function produce(pool: pg.Pool): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query('BEGIN');
-    const key = KEYS[randomInt(KEYS.length)];
     await client.query(
-      `WITH job AS (
-         INSERT INTO millrace.live_jobs (id, kind, unique_key, max_attempts)
-         VALUES (millrace.uuidv7(), 'test.kind', $1, 1000)
-         ON CONFLICT DO NOTHING
-         RETURNING id
-       )
-       INSERT INTO millrace.payloads SELECT id, '{}' FROM job`,
-      [key],
+      `SELECT millrace.enqueue('test.kind', '{}', max_attempts => 1000, unique_key => $1, unique_while => $2, replace => $3)`,
+      [KEYS[randomInt(KEYS.length)], randomInt(4) === 0 ? 'live' : 'pending', randomInt(3) === 0 ? ['payload'] : null],
     );
     // As long as a transaction of somebody's may last: longer than a return waits, now and then.
     await client.query('SELECT pg_sleep($1)', [randomInt(4) === 0 ? 0.2 : 0.005]);

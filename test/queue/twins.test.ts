@@ -78,7 +78,7 @@ describe.for(WAYS)('%s', ([, comeBack, own]) => {
   test('it goes back beside a running one, one of another kind and one of another key', async ({ db }) => {
     const job = await processingJob(db, { uniqueKey });
     await processingJob(db, { uniqueKey });
-    await pendingJob(db, { uniqueKey, kind: 'other.kind' });
+    for (const kind of ['a.kind', 'z.kind']) await pendingJob(db, { uniqueKey, kind });
     await pendingJob(db, { uniqueKey: 'invoice:8' });
     await pendingJob(db);
     expect(await comeBack(db, [job])).toMatchObject([{ id: job.id, status: 'pending' }]);

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import * as z from 'zod';
-import { defineJob } from '../../functions/queue/contract.ts';
+import type { Context } from '../../functions/queue/context.ts';
+import { defineJob, type Processors } from '../../functions/queue/contract.ts';
+import type { Db } from '../../functions/queue/db.ts';
 import { cancel, enqueue, PermanentError, pause, RetryAfter, redrive, Snooze } from '../../functions/queue/index.ts';
 import { DrainLimitError, drain, enqueued, NoTransactionError } from '../../testing/index.ts';
 import { pendingJob, statusOf } from '../support/factories.ts';
@@ -206,6 +209,7 @@ describe('a job that is due later', () => {
       const drained = await drain(client, { contracts, processors, future: true });
       expect(drained).toMatchObject({ released: 2, completed: 1 });
       expect(drained.attempts.map(({ attempt }) => attempt)).toEqual([1, 1, 1]);
+      expect(drained.attempts.map(({ thrown }) => thrown instanceof Snooze)).toEqual([true, true, false]);
       expect((await client.query('SELECT errors FROM millrace.jobs WHERE id = $1', [id])).rows).toEqual([
         { errors: [] },
       ]);
@@ -214,79 +218,54 @@ describe('a job that is due later', () => {
 });
 
 describe('ctx.transaction', () => {
-  const insert = (id: number) => `INSERT INTO sent VALUES (${id})`;
-
-  test('is a savepoint: what it wrote is there, and the job completed with it', async ({ db }) => {
-    await rolledBack(db, async (client) => {
+  const insert = (tx: Db, id: number) => tx.query('INSERT INTO sent VALUES ($1)', [id]);
+  /** One job that runs in its transaction, in the test's, and what it leaves in a table of the test. */
+  const transacted = (db: pg.Pool, fn: (tx: Db, invoice: number, ctx: Context) => Promise<unknown>) =>
+    rolledBack(db, async (client) => {
       await client.query('CREATE TABLE sent (id int PRIMARY KEY)');
       const id = await enqueue(client, contracts, job);
-      const { attempts } = await drain(client, {
-        contracts,
-        processors: {
-          ...nothing,
-          'invoice.send': (payload, ctx) =>
-            ctx.transaction(async (tx) => {
-              await tx.query(insert(payload.id));
-              return { at: new Date(0) };
-            }),
-        },
-      });
-      expect(attempts).toMatchObject([{ id, verdict: 'completed', result: { at: '1970-01-01T00:00:00.000Z' } }]);
-      expect((await client.query('SELECT * FROM sent')).rows).toEqual([{ id: 7 }]);
+      const processors: Processors<typeof contracts> = {
+        ...nothing,
+        'invoice.send': (payload, ctx) => ctx.transaction((tx) => fn(tx, payload.id, ctx)),
+      };
+      const { attempts } = await drain(client, { contracts, processors });
+      expect(attempts).toMatchObject([{ id }]);
+      return { attempts, sent: (await client.query('SELECT * FROM sent')).rows };
     });
+
+  test('is a savepoint: what it wrote is there, and the job completed with it', async ({ db }) => {
+    const { attempts, sent } = await transacted(db, async (tx, invoice) => {
+      await insert(tx, invoice);
+      return { at: new Date(0) };
+    });
+    expect(attempts).toMatchObject([{ verdict: 'completed', result: { at: '1970-01-01T00:00:00.000Z' } }]);
+    expect(sent).toEqual([{ id: 7 }]);
     expect((await db.query(`SELECT to_regclass('public.sent') AS sent`)).rows).toEqual([{ sent: null }]);
   });
 
   test('that fails is undone, and the test’s transaction goes on', async ({ db }) => {
-    await rolledBack(db, async (client) => {
-      await client.query('CREATE TABLE sent (id int PRIMARY KEY)');
-      await enqueue(client, contracts, job);
-      const { attempts } = await drain(client, {
-        contracts,
-        processors: {
-          ...nothing,
-          'invoice.send': (payload, ctx) =>
-            ctx.transaction(async (tx) => {
-              await tx.query(insert(payload.id));
-              await tx.query(insert(payload.id));
-            }),
-        },
-      });
-      expect(attempts).toMatchObject([{ verdict: 'retried', error: { name: 'error' }, thrown: { code: '23505' } }]);
-      expect((await client.query('SELECT * FROM sent')).rows).toEqual([]);
+    const { attempts, sent } = await transacted(db, async (tx, invoice) => {
+      await insert(tx, invoice);
+      await insert(tx, invoice);
     });
+    expect(attempts).toMatchObject([{ verdict: 'retried', error: { name: 'error' }, thrown: { code: '23505' } }]);
+    expect(sent).toEqual([]);
   });
 
   test('ends neither its own nor the test’s transaction', async ({ db }) => {
-    await rolledBack(db, async (client) => {
-      await enqueue(client, contracts, job);
-      const { attempts } = await drain(client, {
-        contracts,
-        processors: { ...nothing, 'invoice.send': (_, ctx) => ctx.transaction((tx) => tx.query('COMMIT')) },
-      });
-      expect(attempts).toMatchObject([{ verdict: 'retried', error: { message: expect.stringContaining('COMMIT') } }]);
-      expect(await rowsOutside(db)).toBe(0);
-    });
+    const { attempts } = await transacted(db, (tx) => tx.query('COMMIT'));
+    expect(attempts).toMatchObject([{ verdict: 'retried', error: { message: expect.stringContaining('COMMIT') } }]);
+    expect((await db.query(`SELECT to_regclass('public.sent') AS sent`)).rows).toEqual([{ sent: null }]);
+    expect(await rowsOutside(db)).toBe(0);
   });
 
   test('of a job that was taken away meanwhile is undone', async ({ db }) => {
-    await rolledBack(db, async (client) => {
-      await client.query('CREATE TABLE sent (id int PRIMARY KEY)');
-      await enqueue(client, contracts, job);
-      const { attempts } = await drain(client, {
-        contracts,
-        processors: {
-          ...nothing,
-          'invoice.send': (payload, ctx) =>
-            ctx.transaction(async (tx) => {
-              await tx.query(insert(payload.id));
-              await tx.query('DELETE FROM millrace.live_jobs WHERE id = $1', [ctx.job.id]);
-            }),
-        },
-      });
-      expect(attempts).toMatchObject([{ verdict: 'overtaken' }]);
-      expect((await client.query('SELECT * FROM sent')).rows).toEqual([]);
+    const { attempts, sent } = await transacted(db, async (tx, invoice, ctx) => {
+      await insert(tx, invoice);
+      await tx.query('DELETE FROM millrace.live_jobs WHERE id = $1', [ctx.job.id]);
     });
+    expect(attempts).toMatchObject([{ verdict: 'overtaken' }]);
+    expect(sent).toEqual([]);
   });
 });
 

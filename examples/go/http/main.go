@@ -38,7 +38,7 @@ func main() {
 	fmt.Println(job.ID, job.Status)
 }
 
-// One key for all attempts: whatever of them came through, the answer is the same job.
+// One key for all tries: whatever of them came through, the answer is the same job.
 func enqueue(ctx context.Context, job map[string]any) (Job, error) {
 	body, err := json.Marshal(job)
 	if err != nil {
@@ -61,7 +61,7 @@ func waitFor(ctx context.Context, id string) (Job, error) {
 }
 
 func call(ctx context.Context, method, path string, body []byte, key string) (job Job, err error) {
-	for attempt := 1; ; attempt++ {
+	for n := 1; ; n++ {
 		request, err := http.NewRequestWithContext(ctx, method, base()+path, bytes.NewReader(body))
 		if err != nil {
 			return job, err
@@ -82,10 +82,10 @@ func call(ctx context.Context, method, path string, body []byte, key string) (jo
 		if err == nil {
 			err = fmt.Errorf("%d: %s", status, text)
 		}
-		if !again || attempt == 6 {
+		if !again || n == 6 {
 			return job, err
 		}
-		jitter := rand.N(200 * time.Millisecond << attempt)
+		jitter := rand.N(200 * time.Millisecond << n)
 		if err := sleep(ctx, time.Duration(seconds)*time.Second+jitter); err != nil {
 			return job, err
 		}

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '../../support/fixtures.ts';
+import { typeErrors } from '../../support/typescript.ts';
 import { rowsOutside } from '../../testing/ground.ts';
 import { env, installed } from './install.ts';
 
@@ -37,15 +38,7 @@ test('the examples compile, typed by the contracts', { timeout: 90_000 }, async 
      // @ts-expect-error: the payload has no name
      void enqueue(db, contracts, { kind: 'hello.greet', payload: {} });`,
   );
-  const settings = {
-    extends: join(root, 'tsconfig.json'),
-    include: ['*.ts'],
-    compilerOptions: { rewriteRelativeImportExtensions: false },
-  };
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings));
-  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', folder]).catch(
-    ({ stdout }) => expect.fail(stdout),
-  );
+  expect(await typeErrors(folder)).toEqual([]);
 });
 
 test.for(['pg', 'kysely', 'drizzle', 'prisma', 'postgres'])(

@@ -5,15 +5,15 @@ import type { Settings } from './options.ts';
 import { garbage, parsed, refusal } from './refusal.ts';
 import type { Call } from './request.ts';
 
-type Attempt<T> = { readonly value: T } | { readonly failure: Failure };
+type Answer<T> = { readonly value: T } | { readonly failure: Failure };
 
 /** One try. @throws the signal's reason, or what `sign` threw */
-export async function attempt<T>(
+export async function tryOnce<T>(
   settings: Settings,
   call: Call<T>,
   build: () => Request,
   { ms, signal }: { ms: number; signal: AbortSignal | undefined },
-): Promise<Attempt<T>> {
+): Promise<Answer<T>> {
   try {
     return await within(ms, signal, async (inTime) => {
       const request = await settings.sign(build());
@@ -30,7 +30,7 @@ async function exchange<T>(
   call: Call<T>,
   request: Request,
   signal: AbortSignal,
-): Promise<Attempt<T>> {
+): Promise<Answer<T>> {
   let response: Response;
   let text: string;
   try {
