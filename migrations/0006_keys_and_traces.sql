@@ -7,6 +7,9 @@
 ALTER TABLE millrace.live_jobs
   ADD COLUMN request_id text,
   ADD COLUMN traceparent text,
+  -- Since when a pending job of a unique key stands for no other enqueue: see functions/queue/close-held.ts. It is cleared
+  -- when the job comes back from a run.
+  ADD COLUMN closed_at timestamptz,
   ADD CONSTRAINT live_jobs_idempotency_key_check CHECK (char_length(idempotency_key) BETWEEN 1 AND 255) NOT VALID,
   ADD CONSTRAINT live_jobs_unique_key_check CHECK (char_length(unique_key) BETWEEN 1 AND 255) NOT VALID,
   ADD CONSTRAINT live_jobs_request_id_check CHECK (char_length(request_id) BETWEEN 1 AND 255) NOT VALID,
@@ -14,14 +17,15 @@ ALTER TABLE millrace.live_jobs
 ALTER TABLE millrace.finished_jobs ADD COLUMN request_id text, ADD COLUMN traceparent text;
 ALTER TABLE millrace.dead_jobs ADD COLUMN request_id text, ADD COLUMN traceparent text;
 
--- At most one pending job of a kind and key. What makes a row pending looks for a twin first; this is for what comes in between.
+-- At most one pending job of a kind and key that is not closed. What makes a row pending looks for a twin first; this is for
+-- what comes in between.
 -- The key comes first: with the kind first, a planner without statistics takes live_jobs_due for it and walks the kind's
 -- backlog (137 pages against 2, measured).
 CREATE UNIQUE INDEX live_jobs_unique ON millrace.live_jobs (unique_key, kind)
-  WHERE status = 'pending' AND unique_key IS NOT NULL;
--- For `unique_while => 'live'`: whether one of that key runs.
+  WHERE status = 'pending' AND closed_at IS NULL AND unique_key IS NOT NULL;
+-- For `unique_while => 'live'`: whether one of that key runs, or is about to.
 CREATE INDEX live_jobs_unique_running ON millrace.live_jobs (unique_key, kind)
-  WHERE status = 'processing' AND unique_key IS NOT NULL;
+  WHERE (status = 'processing' OR closed_at IS NOT NULL) AND unique_key IS NOT NULL;
 
 -- Unpartitioned: a unique key cannot span partitions by time. Rows leave by prune.
 CREATE TABLE millrace.idempotency_keys (
@@ -42,7 +46,7 @@ CREATE INDEX idempotency_keys_job ON millrace.idempotency_keys (job_id);
 -- What `ctx.progress` says, of live jobs. A table of its own: written each second, it would bloat the one that claims read.
 CREATE TABLE millrace.job_progress (
   id uuid PRIMARY KEY,
-  progress real NOT NULL CHECK (progress BETWEEN 0 AND 1),
+  fraction real NOT NULL CHECK (fraction BETWEEN 0 AND 1),
   note text CHECK (char_length(note) <= 500),
   updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
@@ -63,15 +67,17 @@ CREATE TABLE millrace.operator_log (
 CREATE INDEX operator_log_at ON millrace.operator_log (at);
 CREATE INDEX operator_log_request ON millrace.operator_log (request_id) WHERE request_id IS NOT NULL;
 
+-- Progress is of the latest attempt: what an earlier one said is still shown while the job waits for the next, and hidden by its
+-- claim, which costs the claim nothing. A processor that begins anew is not shown at the 80% of the one that failed.
 CREATE OR REPLACE VIEW millrace.jobs AS
   SELECT id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by, locked_until, run_at, created_at,
          started_at, NULL::timestamptz AS finished_at, cancel_requested_at, subject, idempotency_key, unique_key,
          concurrency_key, schedule_name, coalesce(errors, '[]') AS errors, NULL::jsonb AS result,
          (SELECT p.payload FROM millrace.payloads p WHERE p.id = j.id) AS payload,
          request_id, traceparent,
-         (SELECT p.progress FROM millrace.job_progress p WHERE p.id = j.id) AS progress,
-         (SELECT p.note FROM millrace.job_progress p WHERE p.id = j.id) AS progress_note,
-         (SELECT p.updated_at FROM millrace.job_progress p WHERE p.id = j.id) AS progress_at
+         (SELECT p.fraction FROM millrace.job_progress p WHERE p.id = j.id AND p.updated_at >= j.started_at) AS progress,
+         (SELECT p.note FROM millrace.job_progress p WHERE p.id = j.id AND p.updated_at >= j.started_at) AS progress_note,
+         (SELECT p.updated_at FROM millrace.job_progress p WHERE p.id = j.id AND p.updated_at >= j.started_at) AS progress_at
   FROM millrace.live_jobs j
   UNION ALL
   SELECT id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by, NULL, run_at, created_at,

@@ -36,7 +36,7 @@ BEGIN
     outcome := 'kept';
     SELECT t.id INTO twin_of.id
     FROM millrace.live_jobs t
-    WHERE t.status = 'pending' AND t.unique_key IS NOT NULL
+    WHERE t.status = 'pending' AND t.closed_at IS NULL AND t.unique_key IS NOT NULL
       AND (t.unique_key, t.kind) >= (job.unique_key, job.kind)
       AND (t.unique_key, t.kind) <= (job.unique_key, job.kind)
     ORDER BY t.unique_key, t.kind
@@ -46,7 +46,7 @@ BEGIN
     outcome := 'replaced';
     SELECT t.id INTO twin_of.id
     FROM millrace.live_jobs t
-    WHERE t.status = 'pending' AND t.unique_key IS NOT NULL
+    WHERE t.status = 'pending' AND t.closed_at IS NULL AND t.unique_key IS NOT NULL
       AND (t.unique_key, t.kind) >= (job.unique_key, job.kind)
       AND (t.unique_key, t.kind) <= (job.unique_key, job.kind)
     ORDER BY t.unique_key, t.kind
@@ -70,7 +70,7 @@ BEGIN
   RETURN (
     SELECT t.id
     FROM millrace.live_jobs t
-    WHERE t.status = 'processing' AND t.unique_key IS NOT NULL
+    WHERE (t.status = 'processing' OR t.closed_at IS NOT NULL) AND t.unique_key IS NOT NULL
       AND (t.unique_key, t.kind) >= (job.unique_key, job.kind)
       AND (t.unique_key, t.kind) <= (job.unique_key, job.kind)
     ORDER BY t.unique_key, t.kind
@@ -144,7 +144,7 @@ BEGIN
     VALUES (new_id, job.kind, job.queue, least(greatest(job.priority, -99), 99), job.max_attempts, job.subject,
             octet_length(job.payload::text), greatest(job.run_at, clock_timestamp()), job.idempotency_key,
             job.unique_key, job.request_id, job.traceparent)
-    ON CONFLICT (kind, unique_key) WHERE status = 'pending' AND unique_key IS NOT NULL DO NOTHING;
+    ON CONFLICT (kind, unique_key) WHERE status = 'pending' AND closed_at IS NULL AND unique_key IS NOT NULL DO NOTHING;
     IF FOUND AND (job.unique_while = 'pending' OR millrace.running_twin_of(job) IS NULL) THEN
       INSERT INTO millrace.counter_deltas (kind, event, n) VALUES (job.kind, 'enqueued', 1);
       RETURN;

@@ -1,7 +1,6 @@
--- Why: a claim also tells which request put the job in, so that each attempt can log it; and the view shows progress of the
--- latest attempt only.
--- Locks: ACCESS EXCLUSIVE on the view, to the commit. A claim waits for nothing; one that looked the function up in the moment of
--- the commit fails with "cache lookup failed" (XX000) and is repeated by its worker.
+-- Why: a claim also tells which request put the job in, so that each attempt can log it.
+-- Locks: replaces a function. A claim waits for nothing; one that looked the function up in the moment of the commit fails with
+-- "cache lookup failed" (XX000) and is repeated by its worker.
 
 -- Postgres does not let CREATE OR REPLACE add a column to what a function returns.
 DROP FUNCTION millrace.claim(
@@ -212,29 +211,3 @@ BEGIN
     LEFT JOIN millrace.payloads_of(ARRAY(SELECT c.id FROM claimed c)) p ON p.id = c.id;
 END
 $$;
-
--- Progress is of the latest attempt: what an earlier one said is still shown while the job waits for the next, and hidden by its
--- claim, which costs the claim nothing. A processor that begins anew is not shown at the 80% of the one that failed.
-CREATE OR REPLACE VIEW millrace.jobs AS
-  SELECT id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by, locked_until, run_at, created_at,
-         started_at, NULL::timestamptz AS finished_at, cancel_requested_at, subject, idempotency_key, unique_key,
-         concurrency_key, schedule_name, coalesce(errors, '[]') AS errors, NULL::jsonb AS result,
-         (SELECT p.payload FROM millrace.payloads p WHERE p.id = j.id) AS payload,
-         request_id, traceparent,
-         (SELECT p.progress FROM millrace.job_progress p WHERE p.id = j.id AND p.updated_at >= j.started_at) AS progress,
-         (SELECT p.note FROM millrace.job_progress p WHERE p.id = j.id AND p.updated_at >= j.started_at) AS progress_note,
-         (SELECT p.updated_at FROM millrace.job_progress p WHERE p.id = j.id AND p.updated_at >= j.started_at) AS progress_at
-  FROM millrace.live_jobs j
-  UNION ALL
-  SELECT id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by, NULL, run_at, created_at,
-         started_at, finished_at, cancel_requested_at, subject, idempotency_key, unique_key,
-         concurrency_key, schedule_name, coalesce(errors, '[]'), result,
-         (SELECT p.payload FROM millrace.payloads p WHERE p.id = j.id),
-         request_id, traceparent, NULL, NULL, NULL
-  FROM millrace.finished_jobs j
-  UNION ALL
-  SELECT id, kind, queue, status, priority, attempts, max_attempts, reaps, locked_by, NULL, run_at, created_at,
-         started_at, finished_at, cancel_requested_at, subject, idempotency_key, unique_key,
-         concurrency_key, schedule_name, coalesce(errors, '[]'), NULL, payload,
-         request_id, traceparent, NULL, NULL, NULL
-  FROM millrace.dead_jobs j;

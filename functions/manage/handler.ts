@@ -38,27 +38,29 @@ export const handler = databaseHttp('manage', async (event, db) => {
   return answer(event, db, { actor: callerOf(event).name, requestId: requestIdOf(event) });
 });
 
+/** How long it waits for open transactions that hold the job or its unique key. */
+const PATIENCE = '3s';
+
+function inUse(error: unknown): never {
+  if (!isBlocked(error)) throw error;
+  throw new ProblemError('key-in-use', 'An open transaction holds the job or its unique key; try again shortly.', {
+    cause: error,
+  });
+}
+
 /** 200: it is cancelled. 202: it runs, and was asked to stop. */
 async function cancelOne(event: HttpEvent, db: Database, by: Operator): Promise<HttpAnswer> {
   const id = jobIdOf(event);
-  const answer = await resent(() => cancel(db, id, by));
+  const answer = await resent(() => cancel(db, id, by, PATIENCE)).catch(inUse);
   if (answer === undefined) throw noSuchJob(id);
   if (typeof answer === 'object')
     throw wrongState(answer.wrongState, 'Only pending and processing jobs can be cancelled');
   return jobAnswer(answer === 'cancelled' ? 200 : 202, id, db);
 }
 
-/** How long it waits for somebody's open transaction that holds the unique key. */
-const PATIENCE = '3s';
-
 async function redriveOne(event: HttpEvent, db: Database, by: Operator): Promise<HttpAnswer> {
   const id = jobIdOf(event);
-  const answer = await resent(() => redrive(db, id, by, PATIENCE)).catch((error: unknown) => {
-    if (!isBlocked(error)) throw error;
-    throw new ProblemError('key-in-use', 'An open transaction holds the job or its unique key; try again shortly.', {
-      cause: error,
-    });
-  });
+  const answer = await resent(() => redrive(db, id, by, PATIENCE)).catch(inUse);
   if (answer === undefined) throw noSuchJob(id);
   if (answer === 'redriven') return jobAnswer(200, id, db);
   if ('twin' in answer) {

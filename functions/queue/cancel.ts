@@ -9,17 +9,29 @@ export type CancelAnswer =
   | { readonly wrongState: Status };
 
 const CANCEL = `
-SELECT millrace.cancel($1, $2, $3) AS answer`;
+WITH patience AS MATERIALIZED (
+  SELECT set_config('lock_timeout', coalesce($4, current_setting('lock_timeout')), true)
+)
+SELECT millrace.cancel($1, $2, $3) AS answer
+FROM patience`;
 
 /**
  * Ends a pending job, or asks a running one to stop. Both may be repeated: a job that is cancelled already is
  * 'cancelled'. Resolves undefined if there is no such job. The statements are in migrations/0009, for callers from SQL.
+ * `patience`: how long it waits for open transactions that hold the job (an enqueue that was kept behind it does), `3s`; then
+ * it rejects with 55P03. Default as long as the connection does.
  */
-export async function cancel(db: Db, id: JobId, by?: Operator): Promise<CancelAnswer | undefined> {
+export async function cancel(
+  db: Db,
+  id: JobId,
+  by?: Operator,
+  patience?: string,
+): Promise<CancelAnswer | undefined> {
   const { rows } = await db.query<{ answer: 'cancelled' | 'requested' | Status | null }>(CANCEL, [
     id,
     by?.actor ?? null,
     by?.requestId ?? null,
+    patience ?? null,
   ]);
   const answer = rows[0]?.answer ?? undefined;
   if (answer === undefined || answer === 'cancelled' || answer === 'requested') return answer;

@@ -29,7 +29,7 @@ export interface Claimed {
 }
 
 /** How long after its `run_at` a transaction may commit and still be found at the next claim. Later ones wait for a rescan. */
-const LATE_COMMIT_SECONDS = 2;
+export const LATE_COMMIT_SECONDS = 2;
 
 /** The statement is kept in the database, which keeps its plan: migrations/0008 and docs/decisions/0005. */
 const CLAIM = `

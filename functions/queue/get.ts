@@ -20,8 +20,7 @@ const GET = `
 SELECT ${VIEW_COLUMNS}, j.errors,
   CASE WHEN $2 THEN j.payload::text END AS payload,
   CASE WHEN $3 THEN j.result::text END AS result
-FROM millrace.jobs j
-WHERE j.id = $1`;
+FROM millrace.jobs_of(ARRAY[$1::uuid]) j`;
 
 /** One job, in whatever state; undefined if there is none, or not any more. */
 export async function get(

@@ -67,6 +67,7 @@ returned AS (
       locked_by = CASE WHEN $6 THEN j.locked_by END,
       locked_until = CASE WHEN $6 THEN clock_timestamp() END,
       returned_by = j.locked_by,
+      closed_at = NULL,
       run_at = greatest(
         j.run_at,
         clock_timestamp() + make_interval(secs => g.delays[array_position(g.ids, j.id)])),

@@ -22,10 +22,9 @@ export {
   UnstorableError,
 } from './errors.ts';
 
-// It is checked and put in: pending.
-export { type Validated, validate } from './validate.ts';
+// It is checked (validate.ts, what comes over HTTP) and put in (enqueue.ts): pending.
 export { enqueue, enqueueMany, type TypedJob } from './enqueue-typed.ts';
-export { type Enqueued, insertJob, insertJobs, type NewJob } from './enqueue.ts';
+export type { Enqueued, NewJob } from './enqueue.ts';
 export { PayloadError } from './payload.ts';
 
 // A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, tell progress, claim.
@@ -51,6 +50,7 @@ export { pause, resume } from './pause.ts';
 
 // How it is seen.
 export type { Emit, QueueEvent } from './events.ts';
+// waiters.ts keeps those who wait for its end; look.ts is the one statement for all of them.
 export { get } from './get.ts';
 export { type Listing, list, type Page } from './list.ts';
 export { COUNT_LIMIT, type Counts, counts } from './counts.ts';

@@ -38,10 +38,7 @@ export interface ListedJob extends JobView {
   readonly last_error: Omit<AttemptError, 'stack'> | null;
 }
 
-/**
- * Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs.
- * Progress is looked up once, and only for live jobs; by the view's three columns it would be three times.
- */
+/** Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs, from millrace.jobs_of. */
 export const VIEW_COLUMNS = `
   j.id, j.kind, j.queue, j.subject, j.status, j.priority, j.attempts, j.max_attempts,
   to_char(j.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
@@ -50,11 +47,8 @@ export const VIEW_COLUMNS = `
   to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS finished_at,
   to_char(j.cancel_requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS cancel_requested_at,
   j.idempotency_key, j.unique_key, j.request_id,
-  (
-    SELECT jsonb_build_object(
-      'fraction', p.progress,
-      'note', p.note,
-      'updated_at', to_char(p.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))
-    FROM millrace.job_progress p
-    WHERE p.id = j.id AND p.updated_at >= j.started_at AND j.finished_at IS NULL
-  ) AS progress`;
+  CASE WHEN j.progress IS NOT NULL THEN jsonb_build_object(
+    'fraction', j.progress,
+    'note', j.progress_note,
+    'updated_at', to_char(j.progress_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+  ) END AS progress`;

@@ -21,11 +21,11 @@ WITH held AS MATERIALIZED (
     FOR KEY SHARE SKIP LOCKED
   ) j
 )
-INSERT INTO millrace.job_progress AS p (id, progress, note, updated_at)
+INSERT INTO millrace.job_progress AS p (id, fraction, note, updated_at)
 SELECT h.id, h.fraction, h.note, clock_timestamp()
 FROM held h
 ON CONFLICT (id) DO UPDATE
-SET progress = excluded.progress, note = excluded.note, updated_at = excluded.updated_at
+SET fraction = excluded.fraction, note = excluded.note, updated_at = excluded.updated_at
 RETURNING p.id`;
 
 /**

@@ -1,4 +1,5 @@
 import { type Claimed, claim } from './claim.ts';
+import { closeHeld } from './close-held.ts';
 import type { Db } from './db.ts';
 import { type Kinds, openPosition, type Position, publish, rescan } from './marks.ts';
 
@@ -20,6 +21,8 @@ export class QueueCursor {
   #narrowed: Position | undefined;
   #rescanDue = false;
   #publishDue = false;
+  /** The claim to come begins at the beginning, or the last one did. */
+  #closeDue = false;
   #agedCarry = 0;
 
   constructor(queue: string, kinds: Kinds) {
@@ -42,17 +45,23 @@ export class QueueCursor {
   }
 
   async #opened(db: Db): Promise<Position> {
-    this.#position ??= await openPosition(db, this.queue, this.#kinds);
+    this.#position ??= this.#lookingFrom(await openPosition(db, this.queue, this.#kinds));
     return this.#position;
   }
 
   async #lookedBack(db: Db): Promise<Position> {
     const position = await this.#opened(db);
     if (!this.#rescanDue) return position;
-    this.#position = await rescan(db, this.queue, this.#kinds, position);
+    this.#position = this.#lookingFrom(await rescan(db, this.queue, this.#kinds, position));
     this.#rescanDue = false;
     this.#publishDue = true;
     return this.#position;
+  }
+
+  /** One worker of all is given the beginning, each half minute: what is to be done once is done by that one. */
+  #lookingFrom(position: Position): Position {
+    this.#closeDue = position.marks.every((mark) => mark === null);
+    return position;
   }
 
   /** It looks back as the wider one does, but has nothing to publish: others look for themselves until one of them has. */
@@ -63,6 +72,8 @@ export class QueueCursor {
 
   /** To be called after each claim, when its jobs are safe, and at the run's end with `now`. */
   async publish(db: Db, when: 'due' | 'now' = 'due'): Promise<void> {
+    if (this.#position && this.#closeDue) await closeHeld(db, this.queue, this.#kinds, this.#position.marks);
+    this.#closeDue = false;
     if (!this.#position || (when === 'due' && !this.#publishDue)) return;
     await publish(db, this.queue, this.#kinds, this.#position);
     this.#publishDue = false;

@@ -90,6 +90,7 @@ returned AS (
   SET status = 'pending',
       locked_by = NULL,
       locked_until = NULL,
+      closed_at = NULL,
       reaps = j.reaps + CASE WHEN j.returned_by = j.locked_by THEN 0 ELSE 1 END,
       run_at = greatest(
         j.run_at,

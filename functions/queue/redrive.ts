@@ -13,6 +13,7 @@ export type RedriveAnswer =
  * The payload may have left with its day's partition; the dead job's own copy brings it back.
  * ON CONFLICT: a twin by unique key leaves the row where it is, in this batch or elsewhere, and whoever calls within a
  * transaction goes on. Rows are locked and put in in the order of their ids, so that two redrives never wait for each other.
+ * `acted` and what the log has by id: a request that comes again does not redrive what it has redriven, dead again or not.
  */
 const REDRIVE = `
 WITH patience AS MATERIALIZED (
@@ -23,6 +24,10 @@ dead AS MATERIALIZED (
   FROM millrace.dead_jobs d
   WHERE d.id = ANY (ARRAY(SELECT i.id FROM patience CROSS JOIN unnest($1::uuid[]) i(id)))
     AND NOT (SELECT millrace.acted('redrive', $3, $4))
+    AND d.id <> ALL (ARRAY(
+      SELECT (l.target ->> 'id')::uuid
+      FROM millrace.operator_log l
+      WHERE l.request_id = $4 AND l.action = 'redrive' AND l.target ? 'id' AND l.at > now() - interval '10 minutes'))
   ORDER BY d.id
   FOR UPDATE
 ),

@@ -7,7 +7,7 @@
 export const TWIN = `(
     SELECT t.id
     FROM millrace.live_jobs t
-    WHERE t.status = 'pending' AND t.unique_key IS NOT NULL
+    WHERE t.status = 'pending' AND t.closed_at IS NULL AND t.unique_key IS NOT NULL
       AND (t.unique_key, t.kind) >= (j.unique_key, j.kind)
       AND (t.unique_key, t.kind) <= (j.unique_key, j.kind)
     ORDER BY t.unique_key, t.kind

@@ -1,5 +1,5 @@
 import type { JobId } from './job.ts';
-import type { Look } from './waiting.ts';
+import type { Look } from './look.ts';
 
 /** Milliseconds from one look to the next, whoever waits: four statements a second. */
 const LOOK_MS = 250;
@@ -31,7 +31,7 @@ export class Waiters {
   #lookedAt = 0;
   #isLooking = false;
 
-  /** `look`: see waiting.ts. */
+  /** `look`: see look.ts. */
   constructor(look: (ids: JobId[]) => Promise<Look>) {
     this.#look = look;
   }

@@ -73,7 +73,7 @@ describe('GET /jobs/{id}', () => {
       request_id: 'r',
       progress: null,
     });
-    await db.query('INSERT INTO millrace.job_progress (id, progress, note) VALUES ($1, 0.42, $2)', [id, 'page 3']);
+    await db.query('INSERT INTO millrace.job_progress (id, fraction, note) VALUES ($1, 0.42, $2)', [id, 'page 3']);
     expect((await call('GET', `/jobs/${id}`)).body.progress).toEqual({
       fraction: 0.42,
       note: 'page 3',
@@ -86,7 +86,7 @@ describe('GET /jobs/{id}', () => {
   test('shows the progress of the latest attempt, and of none before it', async ({ call, db }) => {
     const { id } = await processingJob(db);
     await db.query(
-      `INSERT INTO millrace.job_progress (id, progress, updated_at) VALUES ($1, 1, now() - interval '1 second')`,
+      `INSERT INTO millrace.job_progress (id, fraction, updated_at) VALUES ($1, 1, now() - interval '1 second')`,
       [id],
     );
     expect((await call('GET', `/jobs/${id}`)).body.progress).toBeNull();

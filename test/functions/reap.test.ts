@@ -48,7 +48,7 @@ describe('reap', () => {
        SELECT 'test.kind', 'k' || n, gen_random_uuid(), now() - interval '8 days' FROM generate_series(1, 2001) n`,
     );
     await db.query(
-      `INSERT INTO millrace.job_progress (id, progress, updated_at)
+      `INSERT INTO millrace.job_progress (id, fraction, updated_at)
        SELECT gen_random_uuid(), 1, now() - interval '1 hour' FROM generate_series(1, 3)`,
     );
     await db.query(

@@ -5,8 +5,8 @@ import { cancel } from '../../functions/queue/cancel.ts';
 import { complete } from '../../functions/queue/complete.ts';
 import type { Db } from '../../functions/queue/db.ts';
 import { get } from '../../functions/queue/get.ts';
+import { look } from '../../functions/queue/look.ts';
 import { redrive } from '../../functions/queue/redrive.ts';
-import { look } from '../../functions/queue/waiting.ts';
 import { deadJob, finishedJob, pendingJob, processingJob } from '../support/factories.ts';
 import { openClient, vi } from '../support/fixtures.ts';
 import { type Answer, answered, context, describe, expect, expectProblem, httpEvent, test as withCall } from './api.ts';
@@ -151,22 +151,19 @@ describe('GET /jobs/{id}?wait=', SOON, () => {
     await Promise.all(others.map((other) => other.end()));
   });
 
-  test('goes on over another connection when its own is lost, with or without an answer', async ({
-    wait,
-    network,
-    db,
-  }) => {
-    const { id } = await pendingJob(db);
-    const waiting = await wait(`/jobs/${id}?wait=20`);
-    for (const lose of [async () => network.cut(), () => network.loseAnswer()]) {
+  test.for(['cut', 'loseAnswer'] as const)(
+    'goes on over another connection when its own is lost: %s',
+    async (lose, { wait, network, db }) => {
+      const { id } = await pendingJob(db);
+      const waiting = await wait(`/jobs/${id}?wait=20`);
       const before = network.connections;
-      await lose();
+      await network[lose]();
       await vi.waitUntil(() => network.connections > before, { timeout: 5000, interval: 5 });
       expect(waiting.answer).toBeUndefined();
-    }
-    await cancel(db, id);
-    expect((await waiting.done).body.status).toBe('cancelled');
-  });
+      await cancel(db, id);
+      expect((await waiting.done).body.status).toBe('cancelled');
+    },
+  );
 
   test('is a 503 when the database is gone', async ({ call, wait, network, db }) => {
     const { id } = await pendingJob(db);
@@ -174,6 +171,20 @@ describe('GET /jobs/{id}?wait=', SOON, () => {
     network.mode = 'refuse';
     network.cut();
     expectProblem(await waiting.done, 503, 'database-unavailable');
+    network.mode = 'pass';
+    expect((await call('GET', '/jobs')).status).toBe(200);
+  });
+
+  test('is a 503 before the function would be killed when the database hangs, and the next request is well', async ({
+    call,
+    wait,
+    network,
+    db,
+  }) => {
+    const { id } = await pendingJob(db);
+    const waiting = await wait(`/jobs/${id}?wait=20`, 3500);
+    network.mode = 'hang';
+    expectProblem(await waiting.done, 503, 'timeout');
     network.mode = 'pass';
     expect((await call('GET', '/jobs')).status).toBe(200);
   });

@@ -34,8 +34,8 @@ async function claimed(db: Db, id: string): Promise<{ id: string; token: string 
   const { jobs, token } = await claimSome(db);
   expect(jobs.map((job) => job.id)).toEqual([id]);
   await db.query(
-    `INSERT INTO millrace.job_progress (id, progress, note) VALUES ($1, 0.5, $2)
-     ON CONFLICT (id) DO UPDATE SET progress = 0.6`,
+    `INSERT INTO millrace.job_progress (id, fraction, note) VALUES ($1, 0.5, $2)
+     ON CONFLICT (id) DO UPDATE SET fraction = 0.6`,
     [id, SECRET],
   );
   return { id, token };

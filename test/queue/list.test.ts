@@ -85,7 +85,8 @@ describe('list and counts', () => {
   });
 
   test('compare times with those of the ids: from the millisecond itself on, up to it without it', async ({ db }) => {
-    const { id } = await pendingJob(db);
+    // The smallest id of a millisecond.
+    const { id } = await pendingJob(db, { id: '01a228d1-5013-7000-8000-000000000000' });
     const at = Number.parseInt(id.replace('-', '').slice(0, 12), 16);
     const found = async (filter: Filter) => (await list(db, { ...filter, limit: 10 })).jobs.length;
     expect(await found({ createdAfter: new Date(at) })).toBe(1);
@@ -188,7 +189,7 @@ describe('pages', () => {
       ],
     });
     const { id } = await processingJob(db, { uniqueKey: 'u', idempotencyKey: 'i', requestId: 'r' });
-    await db.query('INSERT INTO millrace.job_progress (id, progress, note) VALUES ($1, 0.1, $2)', [id, 'begun']);
+    await db.query('INSERT INTO millrace.job_progress (id, fraction, note) VALUES ($1, 0.1, $2)', [id, 'begun']);
     const { jobs } = await list(db, { limit: 2 });
     expect(jobs.map((job) => job.last_error)).toEqual([null, { attempt: 2, name: 'B', message: 'last' }]);
     expect(jobs[0]).toMatchObject({

@@ -86,7 +86,7 @@ describe('a run', () => {
     });
     expect(summary).toMatchObject({ completed: 1 });
     expect(told).toEqual([1]);
-    expect((await db.query('SELECT progress FROM millrace.job_progress')).rows).toEqual([{ progress: 1 }]);
+    expect((await db.query('SELECT fraction FROM millrace.job_progress')).rows).toEqual([{ fraction: 1 }]);
   });
 
   test('a job that was taken away writes nothing over what the next one says', async ({ db, databaseUrl }) => {

@@ -17,7 +17,7 @@ const shown = async (db: Db, id: string) => {
   const { progress, progress_note: note, progress_at: at } = (await rowOf(db, id)) ?? {};
   return at === null ? null : { progress, note };
 };
-const kept = async (db: Db) => (await db.query('SELECT id, progress, note FROM millrace.job_progress')).rows;
+const kept = async (db: Db) => (await db.query('SELECT id, fraction, note FROM millrace.job_progress')).rows;
 
 test('what running jobs say is shown, each its own, the latest in the place of the one before', async ({ db }) => {
   const [first, second] = [await processingJob(db), await processingJob(db)];

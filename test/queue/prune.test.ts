@@ -166,7 +166,7 @@ test('progress goes when its job has ended, and stays while it lives', async ({ 
   const live = [await pendingJob(db), await processingJob(db)].map(({ id }) => id);
   const ended = [await finishedJob(db), await deadJob(db)].map(({ id }) => id);
   await db.query(
-    `INSERT INTO millrace.job_progress (id, progress, updated_at) SELECT id, 1, now() - interval '2 minutes' FROM unnest($1::uuid[]) id`,
+    `INSERT INTO millrace.job_progress (id, fraction, updated_at) SELECT id, 1, now() - interval '2 minutes' FROM unnest($1::uuid[]) id`,
     [[...live, ...ended, randomUUID()]],
   );
   expect(await prune(db, OPTIONS)).toMatchObject({ prunedProgress: 3 });

@@ -4,9 +4,9 @@ import type { Db } from '../../functions/queue/db.ts';
 import { get } from '../../functions/queue/get.ts';
 import { list } from '../../functions/queue/list.ts';
 import type { Filter } from '../../functions/queue/list-filter.ts';
+import { look } from '../../functions/queue/look.ts';
 import { readiness } from '../../functions/queue/readiness.ts';
 import { stats } from '../../functions/queue/stats.ts';
-import { look } from '../../functions/queue/waiting.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { layPastDays } from '../support/partitions.ts';
 import { costOf, type PlanMode } from './pages.ts';
@@ -70,8 +70,11 @@ const TIMES: readonly Filter[] = FILTERS.filter(
   { ...filter, createdBefore: ago(24 * DAYS - 1) },
 ]);
 
-/** Pages of tables and indexes: 50 jobs take 450 at most, 8 for each that is shown, the rest for the probes. */
-const LIST_PAGES = 550;
+/**
+ * Pages of tables and indexes: 50 jobs take 650 at most, 8 for each and 5 for its payload and progress, which the view looks
+ * up as well; the rest is for the probes.
+ */
+const LIST_PAGES = 800;
 /** A subject's kinds, 7 here, are stepped through and probed in each of 16 partitions; vacuum has not seen the rows of 14 ranges. */
 const SUBJECT_PAGES = LIST_PAGES + 7 * 16 * 6 + 14 * 51;
 

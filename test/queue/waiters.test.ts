@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cancel } from '../../functions/queue/cancel.ts';
 import { complete } from '../../functions/queue/complete.ts';
+import { type Look, look } from '../../functions/queue/look.ts';
 import { Waiters } from '../../functions/queue/waiters.ts';
-import { type Look, look } from '../../functions/queue/waiting.ts';
 import { deadJob, finishedJob, pendingJob, processingJob } from '../support/factories.ts';
 import { describe, expect, openClient, test } from '../support/fixtures.ts';
 

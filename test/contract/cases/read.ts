@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { look } from '../../../functions/queue/waiting.ts';
+import { look } from '../../../functions/queue/look.ts';
 import type { Answered } from '../../openapi/expect-answer.ts';
 import { deadJob, finishedJob, pendingJob, processingJob } from '../../support/factories.ts';
 import type { Ground } from '../ground.ts';
@@ -35,7 +35,7 @@ export const readCases: Cases = {
   },
   'getJob 200 processing': async ({ send, db }) => {
     const { id } = await processingJob(db, ADA);
-    await db.query(`INSERT INTO millrace.job_progress (id, progress, note) VALUES ($1, 0.5, 'half of them')`, [id]);
+    await db.query(`INSERT INTO millrace.job_progress (id, fraction, note) VALUES ($1, 0.5, 'half of them')`, [id]);
     return send({ to: `GET /jobs/${id}` });
   },
   'getJob 200 completed': async ({ send, db }) => {
