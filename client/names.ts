@@ -21,7 +21,12 @@ export function snakeCased(options: object): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(options).map(([key, value]) => [
       key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      value instanceof Date ? value.toISOString() : value,
+      value instanceof Date ? textOf(value, key) : value,
     ]),
   );
+}
+
+function textOf(date: Date, option: string): string {
+  if (Number.isNaN(date.getTime())) throw new RangeError(`${option} is an invalid Date`);
+  return date.toISOString();
 }

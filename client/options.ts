@@ -49,7 +49,7 @@ export function settingsOf(options: ClientOptions): Settings {
   const { token, retries = 4, timeoutSeconds = 60, tryTimeoutSeconds = 20 } = options;
   // fetch() would say so too, but show the token: in an error, and from there in a log.
   if (token !== undefined && !/^[!-~]+$/.test(token)) {
-    throw new TypeError('token must be printable ASCII without spaces; was it read together with its line end?');
+    throw new TypeError('token must be printable ASCII without spaces: leave out "Bearer" and any line end');
   }
   if (!Number.isInteger(retries) || retries < 0) throw new RangeError(`retries must be 0 or more, not ${retries}`);
   return {

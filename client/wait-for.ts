@@ -22,6 +22,8 @@ type Send = <T>(call: Call<T>, options: CallOptions) => Promise<T>;
 const HOLD_SECONDS = 20;
 /** Seconds from one look to the next if the API does not hold the answer. */
 const APART_SECONDS = 1;
+/** So long before its time is up it looks for the last time, closer to the look before it than usual. */
+const LAST_LOOK_MS = 250;
 
 /** Looks until the job has ended. After the first look nothing but the time ends it: a failover in between is sat out. */
 export async function waitFor<P extends Part>(
@@ -38,14 +40,15 @@ export async function waitFor<P extends Part>(
     const { job, retryAfter } = await send(call, { ...options, requestId, timeoutSeconds: left });
     if (isEnded(job.status)) return job as Ended<P>;
     const waitMs = Math.max(retryAfter * 1000, APART_SECONDS * 1000 - (performance.now() - beganAt));
-    if (performance.now() + waitMs >= endsAt) {
+    const spareMs = endsAt - LAST_LOOK_MS - performance.now();
+    if (spareMs <= 0 || retryAfter * 1000 > spareMs) {
       const detail = `The job has not ended within ${timeoutSeconds} s, it is ${job.status}: wait longer, or look again later.`;
       throw new ApiError(
         { code: 'timed-out', detail, again: false },
         { method: call.method, path: call.path, requestId, tries: look },
       );
     }
-    await sleep(waitMs, options.signal);
+    await sleep(Math.min(waitMs, spareMs), options.signal);
   }
 }
 

@@ -4,6 +4,8 @@ export interface ReadableLine {
   /** The event's name or the message that it came with. */
   readonly name: string;
   readonly text: string;
+  /** By which the lines of one request are found: its id and its trace. */
+  readonly ids: string;
 }
 
 type Record_ = Readonly<Record<string, unknown>>;
@@ -32,11 +34,16 @@ const WORDS: Readonly<Record<string, (record: Record_) => string>> = {
  */
 export function readableLine(line: string): ReadableLine | undefined {
   const record = parse(line);
-  if (record === undefined) return line.trim() === '' ? undefined : { level: 'info', name: '', text: line };
+  if (record === undefined) return line.trim() === '' ? undefined : { level: 'info', name: '', text: line, ids: '' };
   if ('_aws' in record) return undefined;
   const name = short(record.message ?? '');
   const level = String(record.level ?? 'info').toLowerCase();
-  return { level, name, text: WORDS[name]?.(record) ?? inGeneral(name, record) };
+  return { level, name, text: WORDS[name]?.(record) ?? inGeneral(name, record), ids: idsOf(record) };
+}
+
+function idsOf(record: Record_): string {
+  const present = ['request_id', 'trace_id'].filter((key) => typeof record[key] === 'string');
+  return present.map((key) => `${key} ${record[key]}`).join('  ');
 }
 
 /** What workers and the reaper say at the end of each run: each minute, whether or not there was anything to do. */

@@ -19,7 +19,7 @@ const LINES_A_SECOND = 10;
 
 /**
  * Writes lines such as `12:30:01 Work     completed  hello.greet 019a…  in 3 ms`. Quiet while nothing happens; `verbose`
- * shows all that the functions log.
+ * shows all that the functions log, and with it the ids of the request that it belongs to.
  */
 export function reporter(write: (line: string) => void, { verbose = false } = {}): Reporter {
   const line = (text: string, from = 'millrace') =>
@@ -31,8 +31,8 @@ export function reporter(write: (line: string) => void, { verbose = false } = {}
     functionLine: (fn, text) => {
       const readable = readableLine(text);
       if (readable === undefined) return;
-      const { name, level } = readable;
-      if (verbose) line(readable.text, fn.name);
+      const { name, level, text: words, ids } = readable;
+      if (verbose) line(ids === '' ? words : `${words}  ${ids}`, fn.name);
       else if (name === 'job.completed') completed(readable.text, fn.name);
       else if (level !== 'debug' && name !== REQUEST && !isIdle(readable)) line(readable.text, fn.name);
     },

@@ -11,8 +11,11 @@ export interface Settings {
   readonly auth: boolean;
 }
 
+const LEVELS = ['debug', 'info', 'warn', 'error'];
+
 /**
- * Reads PORT, DATABASE_URL, MILLRACE_TICK_SECONDS and MILLRACE_AUTH; an empty value counts as unset.
+ * Reads PORT, DATABASE_URL, MILLRACE_TICK_SECONDS and MILLRACE_AUTH, and looks at LOG_LEVEL, which the functions read;
+ * an empty value counts as unset.
  * @throws StartError `bad_setting`
  */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
@@ -21,6 +24,12 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     throw new StartError(
       'bad_setting',
       `PORT is "${port}": give a whole number from 0 to 65535, where 0 picks a free port.`,
+    );
+  }
+  if (env.LOG_LEVEL && !LEVELS.includes(env.LOG_LEVEL)) {
+    throw new StartError(
+      'bad_setting',
+      `LOG_LEVEL is "${env.LOG_LEVEL}": write one of ${LEVELS.join(', ')}, or unset it.`,
     );
   }
   return {

@@ -34,17 +34,20 @@ export async function tokenCommand(args: string[], { show, say }: Terminal): Pro
       show(token);
       return;
     }
-    case 'list':
-      for (const token of await readTokens(file)) {
+    case 'list': {
+      const tokens = await readTokens(file);
+      if (tokens.length === 0) say(`There are no tokens in ${file}.`);
+      for (const token of tokens) {
         show([token.name, token.role, token.expires_at, isExpired(token) ? 'expired' : ''].join('\t').trimEnd());
       }
       return;
+    }
     case 'revoke':
       await revokeToken(file, known(name));
       say(`"${name}" is revoked.`);
       return;
     default:
-      throw usage(command === undefined ? 'what is to be done?' : `there is no "${command}"`);
+      throw usage(command === undefined ? 'say what to do: create, list or revoke' : `there is no "${command}"`);
   }
 }
 
@@ -66,17 +69,22 @@ function readArguments(args: string[]) {
 
 function known(name: string | undefined): string {
   if (name !== undefined && TOKEN_NAME.test(name)) return name;
-  throw usage(`--name takes up to 100 of letters, digits and . _ : / + = @ -, not ${JSON.stringify(name ?? '')}`);
+  throw misused('--name', 'up to 100 of letters, digits and . _ : / + = @ -', name);
 }
 
 function roleOf(role: string | undefined): Role {
   if (isRole(role)) return role;
-  throw usage(`--role takes ${ROLES.join(', ')}, not ${JSON.stringify(role ?? '')}`);
+  throw misused('--role', ROLES.join(', '), role);
 }
 
 function whole(days: string): number {
   if (/^\d{1,4}$/.test(days) && Number(days) >= 1 && Number(days) <= MAX_DAYS) return Number(days);
-  throw usage(`--days takes a whole number from 1 to ${MAX_DAYS}, not ${JSON.stringify(days)}`);
+  throw misused('--days', `a whole number from 1 to ${MAX_DAYS}`, days);
+}
+
+function misused(option: string, takes: string, came: string | undefined): Error {
+  if (came === undefined) return usage(`${option} is missing; it takes ${takes}`);
+  return usage(`${option} takes ${takes}, not ${JSON.stringify(came)}`);
 }
 
 function usage(problem: string): Error {

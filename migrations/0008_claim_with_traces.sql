@@ -16,6 +16,7 @@ DROP FUNCTION millrace.claim(
  * - `locked_by IS NULL` where `status = 'pending'` would offer a partial index
  * - payloads by a function: see docs/decisions/0004, which is about more than speed
  * The oldest come first: heads of all priorities are read without a lock, and only those chosen are locked.
+ * A suspect that somebody holds is not due: whoever hears of one lets all else come to an end first, and would not get it.
  * One plan for all values, since the shape is pinned; no JIT, which would compile it anew at each call.
  * Changed by more columns at the end, else only by a new function of another name: workers of the release before call this
  * one with the same arguments, and read its columns by name.
@@ -97,6 +98,16 @@ BEGIN
       FROM sight s
       CROSS JOIN unnest('{5,4,3,2,1,0,-1,-2,-3,-4,-5}'::smallint[], claim.marks) p(priority, mark)
     ),
+    suspect AS MATERIALIZED (
+      SELECT i.id
+      FROM millrace.live_jobs i
+      WHERE i.status = 'pending' AND i.reaps >= 2
+        AND i.queue = claim.queue AND i.run_at <= now()
+        AND array_position((SELECT s.kinds FROM sight s), i.kind) IS NOT NULL
+      ORDER BY i.run_at
+      LIMIT 1
+      FOR UPDATE SKIP LOCKED
+    ),
     heads AS MATERIALIZED (
       SELECT p.priority, h.id, h.run_at, row_number() OVER (ORDER BY h.run_at) <= claim.aged AS chosen
       FROM probes p
@@ -161,15 +172,7 @@ BEGIN
            s.looked_back,
            to_char(s.resumed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS resumed_at,
            (SELECT count(*) FROM weighed) < s.wanted AS exhausted,
-           (
-             SELECT i.run_at
-             FROM millrace.live_jobs i
-             WHERE i.status = 'pending' AND i.reaps >= 2
-               AND i.queue = claim.queue AND i.run_at <= now()
-               AND array_position(s.kinds, i.kind) IS NOT NULL
-             ORDER BY i.run_at
-             LIMIT 1
-           ) IS NOT NULL AS suspect_due,
+           EXISTS (SELECT FROM suspect) AS suspect_due,
            (
              SELECT jsonb_agg(jsonb_build_object(
                'priority', n.priority,

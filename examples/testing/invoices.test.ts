@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { after, afterEach, beforeEach, test } from 'node:test';
 import { assertEnqueued, drain, enqueued, runProcessor } from 'millrace/testing';
 import pg from 'pg';
 import { contracts } from './contracts.ts';
 import { close } from './invoices.ts';
 import { processorsWith } from './processors.ts';
 
+// Here and not in a hook: without a database nothing runs, and the error says why.
 const client = new pg.Client({ connectionString: process.env.DATABASE_URL });
+await client.connect();
 const mails: string[] = [];
 const processors = processorsWith(async (to) => void mails.push(to));
 
-before(() => client.connect());
 after(() => client.end());
 beforeEach(async () => {
   mails.length = 0;

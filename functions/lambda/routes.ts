@@ -52,7 +52,9 @@ export function noRoute(event: HttpEvent): ProblemError {
   const fitting = routes.filter(([, path]) => matches(path, event.rawPath));
   if (fitting.length === 0) {
     const paths = [...new Set(routes.map(([, path]) => path))];
-    return new ProblemError('no-such-route', `The paths are ${paths.join(', ')}.`);
+    const bare = event.rawPath.replace(/\/+$/, '');
+    const hint = paths.some((path) => matches(path, bare)) ? ' Leave out the slash at the end.' : '';
+    return new ProblemError('no-such-route', `The paths are ${paths.join(', ')}.${hint}`);
   }
   const allow = [...new Set(fitting.map(([own]) => own))].sort().join(', ');
   return new ProblemError('method-not-allowed', `It takes ${allow}, not ${method}.`, { headers: { allow } });

@@ -41,12 +41,19 @@ export const redriveRequest = z
     message: `must have at least one of ${FILTERS.join(', ')}; for all that is dead send "dead_after": "1970-01-01T00:00:00Z"`,
   });
 
-/** @throws ProblemError for a body that is no filter, or a cursor of another one */
+/** @throws ProblemError for a body that is no filter, a cursor of another one, or what stands in the query instead */
 export function redriveRequestOf(event: HttpEvent): RedriveRequest & { readonly dryRun: boolean } {
+  // Not passed over: who writes ?dry_run=true does not mean to redrive anything.
+  if (event.rawQueryString) {
+    throw new ProblemError(
+      'invalid-filter',
+      'Send the filter in the body: this route takes no query, and there is one.',
+    );
+  }
   const parsed = redriveRequest.safeParse(jsonBody(event, { maxBytes: BODY_MAX_BYTES }));
   if (!parsed.success) {
     throw new ProblemError('invalid-filter', 'Look at errors: each names a place in the body.', {
-      flaws: flawsOfIssues(parsed.error.issues),
+      flaws: flawsOfIssues(parsed.error.issues, { known: Object.keys(redriveRequest.shape) }),
     });
   }
   const { kind, error, dead_after: deadAfter, dead_before: deadBefore, limit, cursor, dry_run: dryRun } = parsed.data;

@@ -1,7 +1,7 @@
 import { sqlState } from './postgres-error.ts';
 
 /** `lock_timeout` of a statement: how long it waits for somebody's open transaction. */
-export type Patience = '100ms' | '10ms' | '1ms';
+export type Patience = '100ms' | '50ms' | '1ms';
 
 /** Where so many are blocked, it is the same transaction that holds the others, and has been waited for. */
 const MANY = 10;
@@ -31,7 +31,7 @@ export async function aroundBlocked<Row, Done>(
   const done: Done[] = [];
   let stuck = 0;
   for (const row of rows) {
-    const written = await alone(row, (some) => write(some, stuck < MANY ? '10ms' : '1ms'));
+    const written = await alone(row, (some) => write(some, stuck < MANY ? '50ms' : '1ms'));
     if (written === undefined) stuck++;
     done.push(...(written ?? (await blocked(row))));
   }

@@ -21,12 +21,7 @@ FROM patience`;
  * `patience`: how long it waits for open transactions that hold the job (an enqueue that was kept behind it does), `3s`; then
  * it rejects with 55P03. Default as long as the connection does.
  */
-export async function cancel(
-  db: Db,
-  id: JobId,
-  by?: Operator,
-  patience?: string,
-): Promise<CancelAnswer | undefined> {
+export async function cancel(db: Db, id: JobId, by?: Operator, patience?: string): Promise<CancelAnswer | undefined> {
   const { rows } = await db.query<{ answer: 'cancelled' | 'requested' | Status | null }>(CANCEL, [
     id,
     by?.actor ?? null,

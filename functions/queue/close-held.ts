@@ -10,7 +10,7 @@ const MOST = 100;
 /*
  * What lies behind the marks of a claim that began at the beginning and is still pending was held by somebody. Paused kinds
  * were not asked for. coalesce keeps the planner from the index of all unique keys, in which next year's are, too.
- * `run_at`: where the next claims look, not behind a backlog.
+ * `run_at`: where the next claims look, not behind a backlog. Suspects know no marks: of them, those that cannot be locked.
  */
 const PASSED = `
 WITH lane AS MATERIALIZED (
@@ -22,6 +22,22 @@ WITH lane AS MATERIALIZED (
              FROM millrace.pauses p
              WHERE p.resumed_at IS NULL AND (p.scope, p.name) IN (('kind', k.kind), ('queue', $1)))
          ) AS kinds
+),
+suspects AS MATERIALIZED (
+  SELECT i.id
+  FROM millrace.live_jobs i
+  WHERE i.status = 'pending' AND i.reaps >= 2
+    AND i.queue = $1 AND i.run_at <= now() - make_interval(secs => $5)
+    AND coalesce(i.unique_key, '') <> '' AND i.closed_at IS NULL
+    AND array_position((SELECT l.kinds FROM lane l), i.kind) IS NOT NULL
+  ORDER BY i.run_at
+  LIMIT $4
+),
+free AS MATERIALIZED (
+  SELECT i.id
+  FROM millrace.live_jobs i
+  WHERE i.id = ANY (ARRAY(SELECT s.id FROM suspects s))
+  FOR UPDATE SKIP LOCKED
 )
 SELECT due.id,
        to_char(least(now(), p.mark + make_interval(secs => $5)) AT TIME ZONE 'UTC',
@@ -37,7 +53,11 @@ CROSS JOIN LATERAL (
     AND array_position(l.kinds, i.kind) IS NOT NULL
   ORDER BY i.run_at
   LIMIT $4
-) due`;
+) due
+UNION ALL
+SELECT s.id, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+FROM suspects s
+WHERE s.id NOT IN (SELECT f.id FROM free f)`;
 
 // A claim may have taken it since, or an enqueue put it off.
 const CLOSE = `

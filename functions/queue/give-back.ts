@@ -134,7 +134,7 @@ export async function giveBack(db: Db, claims: readonly GivenBack[]): Promise<Re
  * lost by it; the job is late by at most the reaper's minute.
  */
 async function park(db: Db, claim: GivenBack): Promise<Returned[]> {
-  return write(db, [claim], '10ms', true).catch((error: unknown) => {
+  return write(db, [claim], '50ms', true).catch((error: unknown) => {
     if (!isBlocked(error)) throw error;
     return [{ id: claim.id, status: 'blocked' }];
   });

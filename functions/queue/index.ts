@@ -30,7 +30,8 @@ export { PayloadError } from './payload.ts';
 // A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, tell progress, claim.
 export { type Connect, type Connection, RunFailedError, type RunOptions, type RunSummary, run } from './run.ts';
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
-// the statement; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
+// the statement; close-held.ts sees that enqueues do not hold it for ever; lost-claims.ts and release-tokens.ts give back
+// what a lost answer held. It is processing.
 // Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts), with
 // transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost claim. What it says of its
 // progress is gathered by progress-board.ts and written by progress.ts.

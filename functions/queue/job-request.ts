@@ -43,6 +43,8 @@ export const jobRequest = z
     error: 'is missing, which unique_while and replace need',
   });
 
+export const JOB_FIELDS: readonly string[] = Object.keys(jobRequest.shape);
+
 const JOBS = `must be an array of 1 to ${MAX_JOBS} jobs`;
 
 /** Many of them. Each is looked at on its own, so that every bad one is named. */

@@ -115,6 +115,9 @@ export async function redriveMany(db: Db, request: RedriveRequest, by?: Operator
     (some, patience) => putBack(db, some, some === ids ? whole : { ...target, id: some[0] }, by, patience),
     () => [],
   );
+  // The first try of this request may have been on its way still when it was looked for.
+  const meanwhile = by && redriven.length === 0 ? await doneBefore(db, target, by) : undefined;
+  if (meanwhile) return meanwhile;
   return { redriven: redriven.length, skipped: ids.length - redriven.length, next };
 }
 

@@ -13,7 +13,8 @@ export type RedriveAnswer =
  * The payload may have left with its day's partition; the dead job's own copy brings it back.
  * ON CONFLICT: a twin by unique key leaves the row where it is, in this batch or elsewhere, and whoever calls within a
  * transaction goes on. Rows are locked and put in in the order of their ids, so that two redrives never wait for each other.
- * `acted` and what the log has by id: a request that comes again does not redrive what it has redriven, dead again or not.
+ * A request that comes again redrives nothing that it has redriven, dead again or not; and no other page in the place of one
+ * that it has done, should its first try be decided only now.
  */
 const REDRIVE = `
 WITH patience AS MATERIALIZED (
@@ -23,7 +24,11 @@ dead AS MATERIALIZED (
   SELECT d.*
   FROM millrace.dead_jobs d
   WHERE d.id = ANY (ARRAY(SELECT i.id FROM patience CROSS JOIN unnest($1::uuid[]) i(id)))
-    AND NOT (SELECT millrace.acted('redrive', $3, $4))
+    AND NOT EXISTS (
+      SELECT
+      FROM millrace.operator_log l
+      WHERE l.request_id = $4 AND l.action = 'redrive' AND l.at > now() - interval '10 minutes'
+        AND l.target - 'tried' - 'next' = $3::jsonb - 'tried' - 'next')
     AND d.id <> ALL (ARRAY(
       SELECT (l.target ->> 'id')::uuid
       FROM millrace.operator_log l
@@ -68,9 +73,15 @@ logged AS (
 )
 SELECT r.id FROM redriven r`;
 
-// A live row first: should there be two of one id, the dead one cannot come back.
+// `acted`: as REDRIVE has it, or the two would wait for each other's answer for ever. A live row first: should there be two of
+// one id, the dead one cannot come back.
 const FOUND = `
-SELECT millrace.acted('redrive', $2, $3) AS acted, found.status, found.twin
+SELECT EXISTS (
+         SELECT
+         FROM millrace.operator_log l
+         WHERE l.request_id = $2 AND l.action = 'redrive' AND (l.target ->> 'id')::uuid = $1
+           AND l.at > now() - interval '10 minutes') AS acted,
+       found.status, found.twin
 FROM (VALUES (1)) one
 LEFT JOIN LATERAL (
   SELECT j.status, CASE WHEN j.unique_key IS NOT NULL THEN ${TWIN} END AS twin
@@ -96,7 +107,7 @@ export async function redrive(db: Db, id: JobId, by?: Operator, patience?: strin
   const target = { id };
   for (;;) {
     if ((await putBack(db, [id], target, by, patience)).length === 1) return 'redriven';
-    const { rows } = await db.query<Found>(FOUND, [id, JSON.stringify(target), by?.requestId ?? null]);
+    const { rows } = await db.query<Found>(FOUND, [id, by?.requestId ?? null]);
     const { acted, status, twin } = rows[0] as Found;
     if (acted) return 'redriven';
     if (status === null) return undefined;

@@ -1,7 +1,7 @@
 import type { Contract, Contracts } from './contract.ts';
 import type { NewJob } from './enqueue.ts';
 import { type Flaw, MAX_FLAWS } from './flaws.ts';
-import { jobRequest } from './job-request.ts';
+import { JOB_FIELDS, jobRequest } from './job-request.ts';
 import { parseRunAt } from './run-at.ts';
 import { flawsOfIssues } from './zod-flaws.ts';
 
@@ -31,7 +31,7 @@ export async function validate(
 
   const contract = contractOf(kind, contracts);
   const runAt = typeof run_at === 'string' ? parseRunAt(run_at) : undefined;
-  const flaws: Flaw[] = flawsOfIssues(parsed.error?.issues ?? []);
+  const flaws: Flaw[] = flawsOfIssues(parsed.error?.issues ?? [], { known: JOB_FIELDS });
   if (runAt !== undefined && 'flaw' in runAt) flaws.push({ pointer: '/run_at', detail: runAt.flaw });
   if (contract === undefined) return { kind: 'unknown_kind', flaws: [kindFlaw(kind, contracts), ...flaws] };
   if (payload !== undefined) flaws.push(...(await payloadFlaws(payload, contract)));
@@ -74,7 +74,7 @@ function kindFlaw(kind: unknown, contracts: Contracts): Flaw {
 async function payloadFlaws(payload: unknown, contract: Contract): Promise<Flaw[]> {
   try {
     const { error } = await contract.payload.safeParseAsync(payload);
-    return error === undefined ? [] : flawsOfIssues(error.issues, ['payload']);
+    return error === undefined ? [] : flawsOfIssues(error.issues, { base: ['payload'] });
   } catch (error) {
     const name = error instanceof Error ? error.name : typeof error;
     return [{ pointer: '/payload', detail: `cannot be read by the schema of its kind, which threw ${name}` }];

@@ -28,7 +28,7 @@ export const operateOperations = {
       { status: 200, description: 'It is cancelled.', schema: 'Job', examples: ['cancelled'] },
       { status: 202, description: 'It runs, and was asked to stop.', schema: 'Job', examples: ['requested'] },
     ],
-    problems: ['invalid-id', 'no-such-job', 'wrong-state'],
+    problems: ['invalid-id', 'no-such-job', 'wrong-state', 'key-in-use'],
     database: true,
   },
   'POST /jobs/{id}/redrive': {

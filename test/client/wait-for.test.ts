@@ -57,6 +57,16 @@ test('the API holds no answer longer than there is time, and then the error says
   expect(holds.slice(1).filter((hold) => hold !== 0)).toEqual([]);
 });
 
+test('an end within the last second is seen: it does not give up as long as there is time for a look', async () => {
+  const server = await serve(pending, completed);
+  const beganAt = performance.now();
+  expect(await new Client({ url: server.url }).waitFor(ID, { timeoutSeconds: 1 })).toMatchObject({
+    status: 'completed',
+  });
+  expect(performance.now() - beganAt).toBeLessThan(1000);
+  expect(server.seen.length).toBe(2);
+});
+
 test('silence ends it in time', async () => {
   const server = await serve(hang);
   const waiting = new Client({ url: server.url }).waitFor(ID, { timeoutSeconds: 0.3 });

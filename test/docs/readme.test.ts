@@ -85,7 +85,7 @@ describe('the README', () => {
     onTestFinished(() => void server.close());
     const files = {
       'contracts.ts': block('ts contracts', 0),
-      'processors.ts': block('ts processors', 0).replace(':9/', `:${(server.address() as AddressInfo).port}/`),
+      'processors.ts': block('ts processors', 0).replace(':8025/', `:${(server.address() as AddressInfo).port}/`),
     };
     const { processors } = await moduleOf(files, 'processors.ts');
     const { contracts } = await moduleOf(files, 'contracts.ts');

@@ -114,7 +114,14 @@ const CASES: Case[] = [
     at: '/payload/delivery/repository/full_name',
   },
 
-  { what: 'an unknown field', request: job({ prioriti: 1 }), status: 422, type: 'invalid-job', at: '/prioriti' },
+  {
+    what: 'an unknown field',
+    request: job({ prioriti: 1 }),
+    status: 422,
+    type: 'invalid-job',
+    at: '/prioriti',
+    says: /known are kind, payload, queue,/,
+  },
   { what: 'an id', request: job({ id: 'x' }), status: 422, type: 'invalid-job', at: '/id' },
   ...[6, -6, 1.5, '1', null, 1e300].map((priority) => ({
     what: `priority ${JSON.stringify(priority)}`,
@@ -471,6 +478,14 @@ describe('bad input to the other routes', () => {
     ['GET', '/jobs?subject=', 400, 'invalid-query', '/subject'],
     ['GET', '/jobs?subject=a%00', 400, 'invalid-query', 'NUL'],
     ['GET', '/jobs?queue=x', 400, 'invalid-query', '/queue'],
+    [
+      'GET',
+      '/jobs?state=dead',
+      400,
+      'invalid-query',
+      'not a parameter that is known here; known are status, kind, subject,',
+    ],
+    ['GET', `/jobs/${ID}?includes=payload`, 400, 'invalid-query', 'known are include, wait'],
     ['GET', '/jobs?__proto__=1', 400, 'invalid-query', '/__proto__'],
     ['GET', '/jobs?a/~b=1&a/~b=2', 400, 'invalid-query', '"/a~1~0b","detail":"came more than once'],
     ['GET', '/jobs?cursor=', 400, 'invalid-cursor'],
@@ -479,7 +494,9 @@ describe('bad input to the other routes', () => {
     ['GET', `/jobs?cursor=${Buffer.alloc(25).toString('base64url')}`, 400, 'invalid-cursor'],
     ['GET', '/job', 404, 'no-such-route', '/jobs/{id}'],
     ['GET', '/', 404, 'no-such-route'],
-    ['GET', '/jobs/', 404, 'no-such-route'],
+    ['GET', '/jobs/', 404, 'no-such-route', 'Leave out the slash at the end.'],
+    ['POST', `/jobs/${ID}/cancel/`, 404, 'no-such-route', 'Leave out the slash at the end.'],
+    ['POST', '/jobs/redrive?dry_run=true', 422, 'invalid-filter', 'in the body'],
     ['GET', '/jobs//cancel', 404, 'no-such-route'],
   ];
   test.for(OTHERS)('%s %s: %i %s', async ([method, target, status, type, says], { call }) => {

@@ -24,6 +24,24 @@ describe('POST /jobs/{id}/cancel', () => {
     expect((await call('POST', `/jobs/${id}/cancel`)).status).toBe(200);
   });
 
+  test('409 and come again, while somebody’s open transaction holds the job', async ({ call, db }) => {
+    const { id } = await pendingJob(db, { uniqueKey: 'k' });
+    const producer = await db.connect();
+    try {
+      await producer.query('BEGIN');
+      // Kept behind that job, whose run must not be lost before this is decided.
+      await producer.query(`SELECT millrace.enqueue('test.kind', '{}', unique_key => 'k')`);
+      const answer = await call('POST', `/jobs/${id}/cancel`);
+      expectProblem(answer, 409, 'key-in-use');
+      expect(answer.headers['retry-after']).toBe('1');
+      await producer.query('COMMIT');
+    } finally {
+      producer.release();
+    }
+    expect(await logged(db)).toEqual([]);
+    expect((await call('POST', `/jobs/${id}/cancel`)).status).toBe(200);
+  });
+
   test('comes too late for a job that ended: 409 that says where it is', async ({ call, db }) => {
     for (const { id } of [await finishedJob(db), await deadJob(db)]) {
       const status = await statusOf(db, id);

@@ -69,3 +69,18 @@ test('the terminal is quiet while nothing happens, and a burst of completed jobs
   expect(lines[0]).toBe('Work     completed  k 0  in 1 ms');
   await expect.poll(() => lines.at(-1), { timeout: 2000 }).toBe('Work     completed  15 more');
 });
+
+test('all that there is to see comes with the ids of its request', () => {
+  const lines: string[] = [];
+  const { functionLine } = reporter((line) => lines.push(line.slice(9)), { verbose: true });
+  const fn = { name: 'Enqueue' } as LocalFunction;
+  functionLine(
+    fn,
+    '{"level":"info","message":"request","route":"POST /jobs","request_id":"order-7","trace_id":"0af7"}',
+  );
+  functionLine(fn, '{"level":"debug","message":"claim.made","claimed":0}');
+  expect(lines).toEqual([
+    'Enqueue  request  route POST /jobs  request_id order-7  trace_id 0af7',
+    'Enqueue  claim.made  claimed 0',
+  ]);
+});

@@ -5,7 +5,8 @@ import { readSettings } from '../../local/settings.ts';
 test('defaults, and empty is unset', () => {
   const defaults = { port: 3000, databaseUrl: undefined, tickSeconds: undefined, auth: false };
   expect(readSettings({})).toEqual(defaults);
-  expect(readSettings({ PORT: '', DATABASE_URL: '', MILLRACE_TICK_SECONDS: '', MILLRACE_AUTH: '' })).toEqual(defaults);
+  const empty = { PORT: '', DATABASE_URL: '', MILLRACE_TICK_SECONDS: '', MILLRACE_AUTH: '', LOG_LEVEL: '' };
+  expect(readSettings(empty)).toEqual(defaults);
   expect(readSettings({ PORT: '0', DATABASE_URL: 'postgresql://h/d', MILLRACE_TICK_SECONDS: '1.5' })).toEqual({
     port: 0,
     databaseUrl: 'postgresql://h/d',
@@ -22,6 +23,7 @@ test.each([
   [{ PORT: '3000.5' }, 'PORT is "3000.5"'],
   [{ MILLRACE_TICK_SECONDS: 'fast' }, 'MILLRACE_TICK_SECONDS is "fast"'],
   [{ MILLRACE_TICK_SECONDS: '0' }, 'MILLRACE_TICK_SECONDS is "0"'],
+  [{ LOG_LEVEL: 'verbose' }, 'LOG_LEVEL is "verbose": write one of debug, info, warn, error'],
   [{ MILLRACE_AUTH: 'true' }, 'MILLRACE_AUTH is "true": write on or off'],
   [{ DATABASE_URL: 'mysql://u:hush@h/d' }, 'DATABASE_URL is no Postgres URL'],
   [{ DATABASE_URL: 'postgres://u:hush@h:port/d' }, 'DATABASE_URL is no Postgres URL'],

@@ -46,7 +46,7 @@ describe('npm run token', () => {
   });
 
   test('list shows names, roles and ends; revoke takes one out', async ({ token, file }) => {
-    expect(await token('list')).toEqual({ shown: '', said: '', failed: undefined });
+    expect(await token('list')).toEqual({ shown: '', said: `There are no tokens in ${file}.`, failed: undefined });
     await token('create', '--name', 'ci', '--role', 'producer');
     await token('create', '--name', 'on-call', '--role', 'operator', '--days', '1');
     const { shown } = await token('list');
@@ -76,11 +76,11 @@ describe('npm run token', () => {
   });
 
   test.for<[string[], string]>([
-    [[], 'what is to be done?'],
+    [[], 'say what to do: create, list or revoke'],
     [['destroy'], 'there is no "destroy"'],
-    [['create', '--name', 'ci'], '--role takes producer, reader, operator, not ""'],
+    [['create', '--name', 'ci'], '--role is missing; it takes producer, reader, operator'],
     [['create', '--name', 'ci', '--role', 'admin'], 'not "admin"'],
-    [['create', '--role', 'reader'], '--name takes'],
+    [['create', '--role', 'reader'], '--name is missing; it takes'],
     [['create', '--name', 'a b', '--role', 'reader'], '--name takes'],
     [['create', '--name', 'ci', '--role', 'reader', '--days', '0'], 'a whole number from 1 to 3650, not "0"'],
     [['create', '--name', 'ci', '--role', 'reader', '--days', '3651'], 'not "3651"'],

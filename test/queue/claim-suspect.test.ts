@@ -55,6 +55,23 @@ test('two workers never get the same suspect', async ({ db, databaseUrl }) => {
   });
 });
 
+test('one that somebody holds is not told of, so that nobody brings all else to an end for it', async ({
+  db,
+  databaseUrl,
+}) => {
+  const held = await pendingJob(db, { ...suspect, dueInSeconds: -2 });
+  await withSessions(databaseUrl, async (holder) => {
+    await holder.begin();
+    await holder.query('SELECT FROM millrace.live_jobs WHERE id = $1 FOR KEY SHARE', [held.id]);
+    expect(await claimSome(db)).toMatchObject({ suspectDue: false });
+    const free = await pendingJob(db, suspect);
+    expect(await claimSome(db)).toMatchObject({ suspectDue: true });
+    expect(await ask(db)).toMatchObject({ id: free.id });
+    await holder.commit();
+  });
+  expect(await claimSome(db)).toMatchObject({ suspectDue: true });
+});
+
 test('a suspect that ends its worker again stays one, until its attempts are spent', async ({ db }) => {
   const job = await pendingJob(db, { ...suspect, maxAttempts: 3 });
   await ask(db);

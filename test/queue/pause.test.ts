@@ -130,3 +130,14 @@ test('a resend is answered as the first time and undoes nothing that came betwee
   expect(await isPaused()).toBe(true);
   expect(await pause(db, 'kind', 'a.kind', operator())).toBe(false);
 });
+
+test('one request id for all that a script does: each change is made, and a resend of the last is still none', async ({
+  db,
+}) => {
+  const by = operator();
+  for (const change of [pause, resume, pause]) expect(await change(db, 'queue', 'mail', by)).toBe(true);
+  await pendingJob(db, { queue: 'mail' });
+  expect(await claimedIds(db, { queue: 'mail' })).toEqual([]);
+  expect(await pause(db, 'queue', 'mail', by)).toBe(true);
+  expect((await logged(db)).map(({ action }) => action)).toEqual(['pause', 'resume', 'pause']);
+});

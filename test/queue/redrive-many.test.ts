@@ -109,6 +109,37 @@ test('a key that somebody’s open transaction holds costs one job, not the page
   });
 });
 
+test('a page that went row by row and was interrupted is taken up again by its resend: nothing twice, nothing left out', async ({
+  db,
+  databaseUrl,
+}) => {
+  const [first, held, last] = [await deadJob(db), await deadJob(db, { uniqueKey: 'held' }), await deadJob(db)];
+  const by = operator();
+  await withSessions(databaseUrl, async (producer) => {
+    await producer.begin();
+    await pendingJob(producer, { uniqueKey: 'held' });
+    const victim = await openClient(databaseUrl);
+    // Whether it was done before, what fits, all at once, the first alone.
+    let left = 4;
+    const dying: Db = {
+      query: async (text, values) => {
+        if (left-- === 0) await victim.end();
+        return victim.query(text, values);
+      },
+    };
+    await expect(redriveMany(dying, { filter: everything, limit: 10 }, by)).rejects.toThrow('not queryable');
+    await producer.rollback();
+  });
+  expect(await pendingIds(db)).toEqual([first.id]);
+  // It has run since, and is dead again.
+  await db.query('DELETE FROM millrace.live_jobs WHERE id = $1', [first.id]);
+  await db.query('DELETE FROM millrace.payloads WHERE id = $1', [first.id]);
+  await deadJob(db, { id: first.id });
+  expect(await redriveMany(db, { filter: everything, limit: 10 }, by)).toMatchObject({ redriven: 2, skipped: 1 });
+  expect(await pendingIds(db)).toEqual([held.id, last.id].toSorted());
+  expect(await redriveMany(db, { filter: everything, limit: 10 }, operator())).toMatchObject({ redriven: 1 });
+});
+
 test('the log keeps the filter and the count of each page', async ({ db }) => {
   for (let n = 0; n < 3; n++) await deadJob(db);
   const by = operator();
@@ -138,6 +169,28 @@ test('a resend of a page is answered as the first time; the next page under the 
     skipped: 0,
     next: undefined,
   });
+});
+
+test('a resend that overtakes its first try redrives nothing beside it, and is answered as that one', async ({
+  db,
+}) => {
+  for (let n = 0; n < 5; n++) await deadJob(db);
+  const by = operator();
+  const page = { filter: everything, limit: 2 };
+  let first: unknown;
+  const overtaken: Db = {
+    query: async (text, values) => {
+      const answer = await db.query(text, values);
+      // It was not done before, and is by now.
+      first ??= await redriveMany(db, page, by);
+      return answer as never;
+    },
+  };
+  const second = await redriveMany(overtaken, page, by);
+  expect(first).toMatchObject({ redriven: 2, skipped: 0 });
+  expect(second).toEqual(first);
+  expect(await counterOf(db, 'test.kind', 'redriven')).toBe(2);
+  expect((await logged(db)).map(({ count }) => count)).toEqual([2]);
 });
 
 test('a limit out of bounds is refused', async ({ db }) => {

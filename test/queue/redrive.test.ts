@@ -141,7 +141,7 @@ test('its patience ends before a transaction that does not', async ({ db, databa
   await withSessions(databaseUrl, async (producer) => {
     await producer.begin();
     await pendingJob(producer, { uniqueKey });
-    await expect(redrive(db, dead.id, undefined, '10ms')).rejects.toMatchObject({ code: '55P03' });
+    await expect(redrive(db, dead.id, undefined, '50ms')).rejects.toMatchObject({ code: '55P03' });
     await producer.rollback();
   });
   expect(await statusOf(db, dead.id)).toBe('dead');

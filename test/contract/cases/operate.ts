@@ -36,6 +36,17 @@ export const operateCases: Cases = {
     const { id } = await finishedJob(db, ADA);
     return send({ to: `POST /jobs/${id}/cancel` });
   },
+  'cancelJob 409 key-in-use': async ({ send, db, databaseUrl }) => {
+    const { id } = await pendingJob(db, { ...ADA, uniqueKey: 'customer:11', dueInSeconds: 3600 });
+    const holder = await openClient(databaseUrl);
+    try {
+      await holder.query('BEGIN');
+      await holder.query(`SELECT millrace.enqueue($1, '{}', unique_key => 'customer:11')`, [ADA.kind]);
+      return await send({ to: `POST /jobs/${id}/cancel` });
+    } finally {
+      await holder.end();
+    }
+  },
   ...refusals('cancelJob', (id) => `POST /jobs/${id}/cancel`),
 
   'redriveJob 200 redriven': async ({ send, db }) => {
