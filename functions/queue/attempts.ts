@@ -16,6 +16,8 @@ export interface AttemptsOptions {
   /** Never rejects, see perform.ts. */
   perform(job: ClaimedJob, stopper: Stopper): Promise<Outcome>;
   delaySeconds(kind: string, attempts: number): number;
+  /** Whether the run has the time for another statement that may have to wait. */
+  timeToWait(): boolean;
 }
 
 /** Milliseconds after which a job is settled again whose row somebody held. */
@@ -83,6 +85,8 @@ export class Attempts {
       this.#aside.set(ended, since);
     }
     setTimeout(() => {
+      // What is sent and not waited for could still be carried out, whatever the summary says of it.
+      if (!this.#options.timeToWait()) return;
       for (const ended of blocked) this.#aside.delete(ended);
       this.#unsettled.push(...blocked);
       this.#options.bell.ring();

@@ -29,6 +29,8 @@ export interface BrokerOptions {
   kinds(): Kinds;
   reasonToStop(at: { foundNothing: boolean; refused: boolean; fitting: number }): Reason | undefined;
   onFailure(during: string, error: unknown): void;
+  /** The statement was cut short by the run's end. */
+  cutShort(error: unknown): boolean;
   /** Aborts when there is no time left for anything. */
   readonly end: AbortSignal;
 }
@@ -75,8 +77,10 @@ export class Broker {
         this.#failures = 0;
         failure = this.#refusal;
       } catch (error) {
-        failure = error;
-        this.#options.onFailure(this.#doing, error);
+        if (!this.#options.cutShort(error)) {
+          failure = error;
+          this.#options.onFailure(this.#doing, error);
+        }
         await sleep(reconnectDelay(++this.#failures), undefined, { signal: end }).catch(() => {});
       }
     }

@@ -4,6 +4,8 @@ import { DRAIN_MARGIN_SECONDS } from './fits.ts';
 const STATEMENT_SECONDS = 10;
 /** Milliseconds before the deadline at which everything ends, answered or not. */
 const LAST_MS = 250;
+/** Milliseconds. Far more than statements take, also those that wait for somebody's lock (around-blocked.ts). */
+const SHORT_MS = 1_000;
 /** A deadline may move (a laptop that slept), so it is looked at again so often. Also keeps delays within what timers hold. */
 const LOOK_AGAIN_MS = 1_000;
 
@@ -38,6 +40,11 @@ export class RunClock {
 
   /** What a statement that starts now may take. */
   readonly statementMs = (): number => Math.max(1, Math.min(this.#statementMs, this.remainingMs - LAST_MS));
+
+  /** Whether a statement had next to no time because the run ends: that it was not answered says nothing of the database. */
+  isShort(timeoutMs: number): boolean {
+    return timeoutMs < Math.min(this.#statementMs, SHORT_MS);
+  }
 
   /** Calls back when only the time for draining is left. */
   onDrainMargin(callback: () => void): void {

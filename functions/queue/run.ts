@@ -15,7 +15,7 @@ import { failureEvent } from './postgres-error.ts';
 import { ProgressBoard } from './progress-board.ts';
 import { RunClock } from './run-clock.ts';
 import { checkOptions, type Performable, performableKinds, type RunOptions, servedQueues } from './run-options.ts';
-import { SteadyConnection } from './steady-connection.ts';
+import { DatabaseTimeoutError, SteadyConnection } from './steady-connection.ts';
 import { Supply } from './supply.ts';
 import { type RunSummary, Tally } from './tally.ts';
 import { JobTransaction } from './transaction.ts';
@@ -114,6 +114,7 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
       });
     },
     delaySeconds: (kind, count) => backoff(kindOf(kind).backoff, count),
+    timeToWait: () => !clock.isShort(clock.statementMs()),
   });
   const broker = new Broker({
     db,
@@ -135,6 +136,7 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
         lingerMs: options.lingerSeconds * 1000,
       }),
     onFailure: (during, error) => emit(failureEvent(during, error)),
+    cutShort: (error) => error instanceof DatabaseTimeoutError && clock.isShort(error.timeoutMs),
     end: clock.end,
   });
   return { attempts, broker, supply };

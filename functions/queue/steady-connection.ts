@@ -18,6 +18,12 @@ export type Connect = () => Promise<Connection>;
 /** The database did not answer in time. Whether it carried the statement out is not known; the connection is given up. */
 export class DatabaseTimeoutError extends MillraceError {
   readonly code = 'database_timeout';
+  /** Milliseconds that it had. */
+  readonly timeoutMs: number;
+  constructor(timeoutMs: number) {
+    super(`the database did not answer within ${Math.round(timeoutMs)} ms`);
+    this.timeoutMs = timeoutMs;
+  }
 }
 
 /** The connection broke before the statement was sent. */
@@ -142,10 +148,7 @@ async function goodbye(connection: Connection): Promise<void> {
 function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   if (ms === Infinity) return promise;
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new DatabaseTimeoutError(`the database did not answer within ${Math.round(ms)} ms`)),
-      ms,
-    );
+    const timer = setTimeout(() => reject(new DatabaseTimeoutError(ms)), ms);
     const stop = () => clearTimeout(timer);
     promise.finally(stop).then(resolve, reject);
   });

@@ -22,6 +22,19 @@ describe('Idempotency-Key', () => {
     expect((await db.query('SELECT FROM millrace.jobs')).rowCount).toBe(1);
   });
 
+  test('a header beyond ASCII is refused: as bytes without an encoding it would be another key than in the body', async ({
+    call,
+    db,
+  }) => {
+    // How Node and the gateway hand on the UTF-8 bytes of "Größe".
+    const answer = await call('POST', '/jobs', { body: GREETING, headers: { 'idempotency-key': 'GrÃ¶Ã\u009fe' } });
+    expectProblem(answer, 422, 'invalid-job');
+    expect(answer.body.errors).toMatchObject([{ pointer: '/idempotency_key' }]);
+    expect((await db.query('SELECT FROM millrace.live_jobs')).rowCount).toBe(0);
+    const inBody = await call('POST', '/jobs', { body: { ...GREETING, idempotency_key: 'Größe' } });
+    expect(inBody.body.idempotency_key).toBe('Größe');
+  });
+
   test('in quotes, without, and in the body it is the same key', async ({ call }) => {
     const first = await call('POST', '/jobs', { body: GREETING, headers: { 'idempotency-key': '"order-7"' } });
     const bare = await call('POST', '/jobs', { body: GREETING, headers: { 'idempotency-key': ' order-7 ' } });

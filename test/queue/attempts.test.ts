@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Attempts } from '../../functions/queue/attempts.ts';
 import type { Ended } from '../../functions/queue/batch.ts';
 import { Bell } from '../../functions/queue/bell.ts';
@@ -12,6 +12,7 @@ test('a run stays open for a job whose row somebody holds, but for half a minute
     bell: new Bell(),
     perform: async () => ({ kind: 'stopped' }),
     delaySeconds: () => 1,
+    timeToWait: () => true,
   });
   const [one, other] = [{ bytes: 1 } as Ended, { bytes: 2 } as Ended];
   expect(attempts.waits(1_000)).toBe(false);
@@ -23,4 +24,27 @@ test('a run stays open for a job whose row somebody holds, but for half a minute
   attempts.setAside([other], 20_000);
   expect(attempts.waits(31_000)).toBe(true);
   expect(attempts.unsettled).toEqual([]);
+});
+
+test.for([
+  [true, 'is tried again after a second'],
+  [false, 'is not tried again when the run has no time for it any more'],
+] as const)('with time to wait: %s, such a job %s', ([timeToWait]) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const attempts = new Attempts({
+      inFlight: new InFlight(),
+      tally: new Tally(() => {}),
+      bell: new Bell(),
+      perform: async () => ({ kind: 'stopped' }),
+      delaySeconds: () => 1,
+      timeToWait: () => timeToWait,
+    });
+    attempts.setAside([{ bytes: 1 } as Ended], 0);
+    vi.advanceTimersByTime(1_000);
+    expect(attempts.unsettled).toHaveLength(timeToWait ? 1 : 0);
+    expect(attempts.waits(1_000)).toBe(!timeToWait);
+  } finally {
+    vi.useRealTimers();
+  }
 });
