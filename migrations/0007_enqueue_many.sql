@@ -25,15 +25,18 @@ CREATE TYPE millrace.new_job AS (
 
 -- The pending job of the same kind and unique key; for 'live' also the running one; none: an id of NULL. The pending one is
 -- held until the caller's transaction ends: claims skip it, so that no run begins before what this call stands for is
--- committed. KEY SHARE can be held by many; NO KEY UPDATE, to change the twin, still lets those be.
+-- committed. KEY SHARE can be held by many, and lets those be who change something in the twin.
+-- One that somebody else holds is passed over, unless it has been `met`, by an insert that its key was in the way of. For who
+-- waits for a claim and finds the job running has locked it all the same, and that run could not be settled before the end
+-- of this transaction. Where there is no other way than to wait, such a lock is undone by a block of its own: few of them, since
+-- with more than 64 in a transaction each snapshot of everybody gets dearer.
 -- Only the indexes of unique keys have rows in the order asked for, so without enable_sort no other is taken, whatever
 -- statistics say; with `kind = …` it may be one that leads to all jobs of the kind.
-CREATE FUNCTION millrace.twin_of(job millrace.new_job, OUT id uuid, OUT outcome text)
+CREATE FUNCTION millrace.twin_of(job millrace.new_job, met boolean, OUT id uuid, OUT outcome text)
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET enable_sort = off
 AS $$
 BEGIN
-  IF job.replace = '{}' THEN
-    outcome := 'kept';
+  IF NOT met THEN
     SELECT t.id INTO twin_of.id
     FROM millrace.live_jobs t
     WHERE t.status = 'pending' AND t.closed_at IS NULL AND t.unique_key IS NOT NULL
@@ -41,23 +44,29 @@ BEGIN
       AND (t.unique_key, t.kind) <= (job.unique_key, job.kind)
     ORDER BY t.unique_key, t.kind
     LIMIT 1
-    FOR KEY SHARE;
+    FOR KEY SHARE SKIP LOCKED;
   ELSE
-    outcome := 'replaced';
-    SELECT t.id INTO twin_of.id
-    FROM millrace.live_jobs t
-    WHERE t.status = 'pending' AND t.closed_at IS NULL AND t.unique_key IS NOT NULL
-      AND (t.unique_key, t.kind) >= (job.unique_key, job.kind)
-      AND (t.unique_key, t.kind) <= (job.unique_key, job.kind)
-    ORDER BY t.unique_key, t.kind
-    LIMIT 1
-    FOR NO KEY UPDATE;
-    IF FOUND THEN
-      PERFORM millrace.replace_in(twin_of.id, job);
-    END IF;
+    BEGIN
+      SELECT t.id INTO twin_of.id
+      FROM millrace.live_jobs t
+      WHERE t.status = 'pending' AND t.closed_at IS NULL AND t.unique_key IS NOT NULL
+        AND (t.unique_key, t.kind) >= (job.unique_key, job.kind)
+        AND (t.unique_key, t.kind) <= (job.unique_key, job.kind)
+      ORDER BY t.unique_key, t.kind
+      LIMIT 1
+      FOR KEY SHARE;
+      IF NOT FOUND THEN
+        RAISE SQLSTATE 'MR002';
+      END IF;
+    EXCEPTION WHEN SQLSTATE 'MR002' THEN
+      twin_of.id := NULL;
+    END;
   END IF;
-  IF twin_of.id IS NULL AND job.unique_while = 'live' THEN
-    outcome := 'kept';
+  outcome := 'kept';
+  IF twin_of.id IS NOT NULL AND job.replace <> '{}' THEN
+    PERFORM millrace.replace_in(twin_of.id, job);
+    outcome := 'replaced';
+  ELSIF twin_of.id IS NULL AND job.unique_while = 'live' THEN
     twin_of.id := millrace.running_twin_of(job);
   END IF;
 END
@@ -78,7 +87,7 @@ BEGIN
 END
 $$;
 
--- Gives a pending job, which the caller has locked, the payload, the run time or both of another.
+-- Gives a pending job, which the caller holds, the payload, the run time or both of another.
 CREATE FUNCTION millrace.replace_in(twin uuid, job millrace.new_job) RETURNS void
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off
 AS $$
@@ -109,6 +118,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
   twin record;
+  met boolean := false;
 BEGIN
   put_job.id := new_id;
   put_job.outcome := 'created';
@@ -120,7 +130,7 @@ BEGIN
   END IF;
   LOOP
     IF job.unique_key IS NOT NULL THEN
-      SELECT * INTO twin FROM millrace.twin_of(job);
+      SELECT * INTO twin FROM millrace.twin_of(job, met);
       IF twin.id IS NOT NULL THEN
         put_job.id := twin.id;
         put_job.outcome := twin.outcome;
@@ -149,7 +159,8 @@ BEGIN
       INSERT INTO millrace.counter_deltas (kind, event, n) VALUES (job.kind, 'enqueued', 1);
       RETURN;
     END IF;
-    -- A twin came in between; for 'live' it may even be running by now. Look again.
+    -- A twin came in between, or somebody holds it; for 'live' it may even be running by now. Look again.
+    met := true;
     DELETE FROM millrace.live_jobs j WHERE j.id = new_id;
     DELETE FROM millrace.payloads p WHERE p.id = new_id;
   END LOOP;
@@ -175,7 +186,8 @@ END
 $$;
 
 -- Puts the jobs in, all or none, and answers for each in order. Locks are taken in an order that is the same for all: keys by
--- kind and key, then unique keys likewise, then ids; so two batches never wait for each other in a circle.
+-- kind and key, then unique keys likewise, then ids; so two batches never wait for each other in a circle. (They may if a key is
+-- pruned while it is looked at and has to be put in once more; then one of the two fails as a deadlock, and is sent again.)
 CREATE FUNCTION millrace.put_jobs(jobs millrace.new_job[])
 RETURNS TABLE (index int, id uuid, outcome text, pruned boolean)
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET plan_cache_mode = force_generic_plan

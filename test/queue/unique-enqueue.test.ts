@@ -250,6 +250,33 @@ describe('with claims at work', () => {
     expect(await statuses(db)).toEqual(['pending', 'processing']);
   });
 
+  test.for([
+    ['taken', [], (session: Db) => claimSome(session)],
+    ['taken', ['payload'], (session: Db) => claimSome(session)],
+    ['locked', [], (session: Db) => session.query('SELECT FROM millrace.live_jobs FOR UPDATE')],
+    ['locked', ['payload'], (session: Db) => session.query('SELECT FROM millrace.live_jobs FOR UPDATE')],
+  ] as const)(
+    'one that waited for a claim that has %s the job does not hold it then, for its run may be over first (replace: %j)',
+    async ([, replace, begins], { db, databaseUrl }) => {
+      const { id } = await insertJob(db, job);
+      await withSessions(databaseUrl, async (worker, producer) => {
+        await worker.begin();
+        await begins(worker);
+        await producer.begin();
+        const made = insertJob(producer, { ...job, replace });
+        await waitsForLock(db, producer);
+        await claimSome(worker);
+        await worker.commit();
+        expect(await made).toMatchObject({ outcome: 'created' });
+        const { locked_by: token } = (await liveRowOf(db, id)) as { locked_by: string };
+        // Rejects if somebody holds the row.
+        expect(await complete(db, [{ id, token, result: 1 }], '1ms')).toEqual([id]);
+        await producer.commit();
+      });
+      expect(await statuses(db)).toEqual(['completed', 'pending']);
+    },
+  );
+
   test('and stands behind the job if the claim is undone', async ({ db, databaseUrl }) => {
     const { id } = await insertJob(db, job);
     await withSessions(databaseUrl, async (worker, producer) => {
