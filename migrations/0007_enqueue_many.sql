@@ -92,11 +92,7 @@ CREATE FUNCTION millrace.replace_in(twin uuid, job millrace.new_job) RETURNS voi
 LANGUAGE plpgsql VOLATILE SET enable_seqscan = off
 AS $$
 BEGIN
-  IF 'payload' = ANY (job.replace) THEN
-    UPDATE millrace.payloads p
-    SET payload = job.payload
-    WHERE p.id = twin;
-  END IF;
+  -- The job before its payload, whatever is replaced: two that replace in other orders would wait for each other.
   UPDATE millrace.live_jobs t
   SET payload_bytes = CASE
         WHEN 'payload' = ANY (job.replace) THEN octet_length(job.payload::text)
@@ -107,6 +103,11 @@ BEGIN
         ELSE t.run_at
       END
   WHERE t.id = twin;
+  IF 'payload' = ANY (job.replace) THEN
+    UPDATE millrace.payloads p
+    SET payload = job.payload
+    WHERE p.id = twin;
+  END IF;
 END
 $$;
 

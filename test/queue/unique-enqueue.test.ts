@@ -204,6 +204,23 @@ describe('replace', () => {
     });
     expect(await rowOf(db, id)).toMatchObject({ payload: 'second' });
   });
+
+  test('who has changed the run time and then the payload is not waited for in a circle', async ({
+    db,
+    databaseUrl,
+  }) => {
+    const { id } = await insertJob(db, job);
+    await withSessions(databaseUrl, async (first, second) => {
+      await first.begin();
+      await insertJob(first, { ...job, replace: ['run_at'] });
+      const changed = insertJob(second, { ...job, payload: 'second', replace: ['payload'] });
+      await waitsForLock(db, second);
+      await insertJob(first, { ...job, payload: 'first', replace: ['payload'] });
+      await first.commit();
+      expect(await changed).toEqual(replaced(id));
+    });
+    expect(await rowOf(db, id)).toMatchObject({ payload: 'second' });
+  });
 });
 
 describe('with claims at work', () => {
