@@ -18,6 +18,7 @@ const SHOWN = 5;
  * (An abort is none: it comes out as the signal's own reason. Nor are options that cannot be used: TypeError, RangeError.)
  */
 export class ApiError extends Error {
+  static override readonly name: string = 'ApiError';
   override readonly name = 'ApiError';
   /** `no-such-job`, `wrong-state`, `unreachable`, …: what to decide by. It stays, the words may change. */
   readonly code: ErrorCode;

@@ -47,6 +47,7 @@ export type Drained = Readonly<Record<Verdict, number>> & { readonly attempts: r
 
 /** The limit is reached, and there is still something to run. */
 export class DrainLimitError extends MillraceError {
+  static override readonly name: string = 'DrainLimitError';
   readonly code = 'drain_limit';
 }
 

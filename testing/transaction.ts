@@ -8,6 +8,7 @@ const GO_BACK = 'ROLLBACK TO SAVEPOINT millrace';
 
 /** The client has no transaction open that could be rolled back, or one in which a statement has failed. */
 export class NoTransactionError extends MillraceError {
+  static override readonly name: string = 'NoTransactionError';
   readonly code = 'no_transaction';
 }
 

@@ -16,7 +16,12 @@ export interface Include {
   readonly result: boolean;
 }
 
+// Whoever connects as a producer may ask this, and not the other.
 const GET = `
+SELECT ${VIEW_COLUMNS}, j.errors
+FROM millrace.jobs_without_content(ARRAY[$1::uuid]) j`;
+
+const GET_WITH_CONTENT = `
 SELECT ${VIEW_COLUMNS}, j.errors,
   CASE WHEN $2 THEN j.payload::text END AS payload,
   CASE WHEN $3 THEN j.result::text END AS result
@@ -28,7 +33,10 @@ export async function get(
   id: JobId,
   include: Include = { payload: false, result: false },
 ): Promise<JobDetails | undefined> {
-  const { rows } = await db.query<JobDetails>(GET, [id, include.payload, include.result]);
+  const { rows } =
+    include.payload || include.result
+      ? await db.query<JobDetails>(GET_WITH_CONTENT, [id, include.payload, include.result])
+      : await db.query<JobDetails>(GET, [id]);
   const [row] = rows;
   if (row === undefined) return undefined;
   const { payload = null, result = null, ...job } = row;

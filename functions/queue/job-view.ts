@@ -38,7 +38,7 @@ export interface ListedJob extends JobView {
   readonly last_error: Omit<AttemptError, 'stack'> | null;
 }
 
-/** Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs, from millrace.jobs_of. */
+/** Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs, with payload and result or without. */
 export const VIEW_COLUMNS = `
   j.id, j.kind, j.queue, j.subject, j.status, j.priority, j.attempts, j.max_attempts,
   to_char(j.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,

@@ -17,10 +17,10 @@ export interface Page {
   readonly next: JobId | undefined;
 }
 
-// Both functions keep their plans (migrations/0010).
+// Both functions keep their plans (migrations/0010 and 0011).
 const LIST = `
 SELECT ${VIEW_COLUMNS}, j.errors -> -1 #- '{stack}' AS last_error
-FROM millrace.jobs_of(ARRAY(
+FROM millrace.jobs_without_content(ARRAY(
   SELECT p.id
   FROM millrace.page($1, $2, $3, $4, $5, $6) p(id)
   ORDER BY p.id DESC

@@ -5,6 +5,7 @@ import { flawsOfIssues } from './zod-flaws.ts';
 
 /** A stored payload does not fit its kind's contract (any more): contracts change while jobs wait, so it is retried. */
 export class PayloadError extends MillraceError {
+  static override readonly name: string = 'PayloadError';
   readonly code = 'payload';
 }
 

@@ -7,12 +7,21 @@ export interface Readiness {
   /** Seconds since the oldest due job became due; 0 if none is. */
   readonly lagSeconds: number;
   readonly paused: readonly { readonly scope: PauseScope; readonly name: string }[];
-  /** Kinds with a due job that no worker of the last two minutes has: at most 100, by name. */
+  /**
+   * Kinds with a due job that no worker of the last two minutes has: none at all, or none of those that serve the queue of
+   * the oldest. At most 100, by name.
+   */
   readonly unclaimedKinds: readonly string[];
   /** Queues with a pending job that no worker of the last two minutes serves, likewise. */
   readonly unclaimedQueues: readonly string[];
   /** When a worker last said that it is there, which it does each half minute; null: never. */
   readonly lastWorkerAt: string | null;
+}
+
+/** Comes with it for a metric; the API does not show it. */
+export interface Unclaimed {
+  /** How many kinds have an oldest due job that nobody claims, be it for its kind or for its queue. */
+  readonly kindsUnclaimed: number;
 }
 
 const READINESS = `
@@ -37,10 +46,10 @@ pending_queues AS (
   WHERE q.queue IS NOT NULL AND n < 1000
 ),
 due AS (
-  SELECT k.kind, oldest.run_at
+  SELECT k.kind, oldest.queue, oldest.run_at
   FROM pending_kinds k
   CROSS JOIN LATERAL (
-    SELECT j.run_at
+    SELECT j.queue, j.run_at
     FROM millrace.live_jobs j
     WHERE j.kind = k.kind AND j.status = 'pending'
     ORDER BY j.run_at
@@ -52,6 +61,11 @@ workers AS (
   SELECT queue, kinds
   FROM millrace.claim_marks
   WHERE rescanned_at > now() - interval '2 minutes'
+),
+unclaimed AS (
+  SELECT d.kind, d.queue
+  FROM due d
+  WHERE NOT EXISTS (SELECT FROM workers w WHERE w.queue = d.queue AND d.kind = ANY (w.kinds))
 )
 SELECT
   (SELECT max(version) FROM millrace.migrations) AS "schemaVersion",
@@ -62,12 +76,13 @@ SELECT
     WHERE resumed_at IS NULL
   ), '[]') AS paused,
   ARRAY(
-    SELECT kind FROM due
-    EXCEPT
-    SELECT unnest(kinds) FROM workers
-    ORDER BY 1
+    SELECT u.kind
+    FROM unclaimed u
+    WHERE u.queue IN (SELECT queue FROM workers) OR u.kind NOT IN (SELECT unnest(kinds) FROM workers)
+    ORDER BY u.kind
     LIMIT 100
   ) AS "unclaimedKinds",
+  (SELECT count(*)::int FROM unclaimed) AS "kindsUnclaimed",
   ARRAY(
     SELECT queue FROM pending_queues WHERE queue IS NOT NULL
     EXCEPT
@@ -81,6 +96,6 @@ SELECT
   ) AS "lastWorkerAt"`;
 
 /** What keeps jobs from being worked on, in one snapshot. Reads the first pending job of each kind, of at most 1,000. */
-export async function readiness(db: Db): Promise<Readiness> {
-  return (await db.query<Readiness>(READINESS)).rows[0] as Readiness;
+export async function readiness(db: Db): Promise<Readiness & Unclaimed> {
+  return (await db.query<Readiness & Unclaimed>(READINESS)).rows[0] as Readiness & Unclaimed;
 }

@@ -17,8 +17,13 @@ export interface RunOptions<C extends Contracts> {
   readonly transactions: number;
   /** Milliseconds that remain, Infinity for a run without end. Attempts that are not finished 5 s before go back. */
   readonly remainingMs: () => number;
-  /** Seconds since its start for which the run asks for jobs. 0: until nothing is due. What it holds then, it finishes. */
+  /** Seconds since its start for which the run asks for jobs though nothing is due. What it holds then, it finishes. */
   readonly lingerSeconds: number;
+  /**
+   * Whether another run begins when this one has lingered, so that this one stops then, come what may. If not, it goes on
+   * until nothing is due. Default: if it lingers at all.
+   */
+  readonly handsOver?: boolean | undefined;
   /** When it aborts, the run drains within 5 s: it claims nothing, and what does not finish goes back with its attempt. */
   readonly signal?: AbortSignal | undefined;
   readonly emit: Emit;

@@ -27,6 +27,7 @@ export type { RunSummary } from './tally.ts';
 
 /** The run ended because of the database, not of a job. `summary` is what it did until then, `cause` what the database said. */
 export class RunFailedError extends MillraceError {
+  static override readonly name: string = 'RunFailedError';
   readonly code = 'run_failed';
   readonly summary: RunSummary;
   constructor(summary: RunSummary, cause: unknown) {
@@ -97,7 +98,8 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
   const inFlight = new InFlight();
   const board = new ProgressBoard(bell);
   const where = options.where ?? `${hostname()}:${process.pid}`;
-  const supply = new Supply(servedQueues(options), fitting(Infinity), emit);
+  // A kind that takes longer than the whole run is none of its kinds: nobody may believe that it is claimed here.
+  const supply = new Supply(servedQueues(options), fitting(clock.remainingMs), emit);
   const attempts = new Attempts({
     inFlight,
     tally,
@@ -134,6 +136,7 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
         remainingMs: clock.remainingMs,
         elapsedMs: clock.elapsedMs,
         lingerMs: options.lingerSeconds * 1000,
+        handsOver: options.handsOver ?? options.lingerSeconds > 0,
       }),
     onFailure: (during, error) => emit(failureEvent(during, error)),
     cutShort: (error) => error instanceof DatabaseTimeoutError && clock.isShort(error.timeoutMs),

@@ -17,6 +17,7 @@ export type Connect = () => Promise<Connection>;
 
 /** The database did not answer in time. Whether it carried the statement out is not known; the connection is given up. */
 export class DatabaseTimeoutError extends MillraceError {
+  static override readonly name: string = 'DatabaseTimeoutError';
   readonly code = 'database_timeout';
   /** Milliseconds that it had. */
   readonly timeoutMs: number;
@@ -28,6 +29,7 @@ export class DatabaseTimeoutError extends MillraceError {
 
 /** The connection broke before the statement was sent. */
 export class ConnectionLostError extends MillraceError {
+  static override readonly name: string = 'ConnectionLostError';
   readonly code = 'connection_lost';
 }
 

@@ -139,7 +139,9 @@ test('SQL: in a transaction, with a unique key, many, looked at, cancelled', asy
   expect((await sql('look')).map(({ status }) => status)).toEqual(['cancelled', 'completed', 'completed']);
 });
 
-test('SQL: a role that owns nothing needs those grants, and no more', async ({ own }) => {
+test('SQL: a role that owns nothing puts jobs in with that grant, and does the rest with those that are named', async ({
+  own,
+}) => {
   const role = `millrace_app_${randomBytes(6).toString('hex')}`;
   await own.pool.query(`CREATE ROLE ${role}`);
   const client = await own.pool.connect();
@@ -147,7 +149,14 @@ test('SQL: a role that owns nothing needs those grants, and no more', async ({ o
     await client.query(block('grant').replaceAll(' app;', ` ${role};`));
     await client.query(block('customers').replace('PRIMARY KEY', ''));
     await client.query(`ALTER TABLE customers OWNER TO ${role}; SET ROLE ${role}`);
-    for (const name of ['transaction', 'unique', 'unique', 'select', 'many', 'many', 'look', 'cancel']) {
+    for (const name of ['transaction', 'unique', 'unique', 'select', 'many', 'many']) await client.query(block(name));
+    expect((await client.query('SELECT id, status FROM millrace.jobs')).rows).toHaveLength(6);
+    for (const [name, needed] of [
+      ['look', 'reader'],
+      ['cancel', 'operator'],
+    ] as const) {
+      await expect(client.query(block(name))).rejects.toMatchObject({ code: '42501' });
+      await client.query(`RESET ROLE; GRANT millrace_${needed} TO ${role}; SET ROLE ${role}`);
       await client.query(block(name));
     }
     await expect(client.query('DROP TABLE millrace.live_jobs')).rejects.toMatchObject({ code: '42501' });

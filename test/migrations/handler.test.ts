@@ -88,7 +88,7 @@ describe('npm run migrate', () => {
     expect(await migrateCommand({ DATABASE_URL: '' })).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'environment: set DATABASE_URL or DATABASE_SECRET_ARN\n',
+      stderr: 'environment: set DATABASE_URL, or DATABASE_SECRET_ARN, or DATABASE_USER and DATABASE_HOST\n',
     });
   });
 });

@@ -20,12 +20,37 @@ describe('readiness', () => {
     expect(await readiness(db)).toMatchObject({
       unclaimedKinds: ['b'],
       unclaimedQueues: ['side'],
+      kindsUnclaimed: 1,
       lastWorkerAt: expect.stringMatching(/Z$/),
     });
     await openPosition(db, 'side', new Map([['b', 30]]));
-    expect(await readiness(db)).toMatchObject({ unclaimedKinds: [], unclaimedQueues: [] });
+    expect(await readiness(db)).toMatchObject({ unclaimedKinds: [], unclaimedQueues: [], kindsUnclaimed: 0 });
     await db.query(`UPDATE millrace.claim_marks SET rescanned_at = now() - interval '121 seconds'`);
     expect(await readiness(db)).toMatchObject({ unclaimedKinds: ['a', 'b'], unclaimedQueues: ['default', 'side'] });
+  });
+
+  test('a kind whose oldest due job lies in a queue of workers that lack it is claimed by nobody', async ({ db }) => {
+    await openPosition(db, 'quick', new Map([['short', 30]]));
+    await openPosition(
+      db,
+      'default',
+      new Map([
+        ['short', 30],
+        ['long', 600],
+      ]),
+    );
+    await insertJob(db, { kind: 'long', payload: 1 });
+    await insertJob(db, { kind: 'short', payload: 1, queue: 'quick' });
+    expect(await readiness(db)).toMatchObject({ unclaimedKinds: [], unclaimedQueues: [] });
+    await pendingJob(db, { kind: 'long', queue: 'quick', dueInSeconds: -1 });
+    expect(await readiness(db)).toMatchObject({ unclaimedKinds: ['long'], unclaimedQueues: [], kindsUnclaimed: 1 });
+  });
+
+  test('a kind whose oldest due job lies in a queue of no worker is not to blame, and counts', async ({ db }) => {
+    await openPosition(db, 'default', new Map([['a', 30]]));
+    await pendingJob(db, { kind: 'a', queue: 'mispelt', dueInSeconds: -1 });
+    await insertJob(db, { kind: 'a', payload: 1 });
+    expect(await readiness(db)).toMatchObject({ unclaimedKinds: [], unclaimedQueues: ['mispelt'], kindsUnclaimed: 1 });
   });
 
   test('tells the lag, of suspects too', async ({ db }) => {

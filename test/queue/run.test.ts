@@ -5,6 +5,7 @@ import * as z from 'zod';
 import type { Context } from '../../functions/queue/context.ts';
 import { defineJob } from '../../functions/queue/contract.ts';
 import { PermanentError, RetryAfter, Snooze } from '../../functions/queue/errors.ts';
+import { readiness } from '../../functions/queue/readiness.ts';
 import { RunFailedError } from '../../functions/queue/run.ts';
 import { connectTo, recorder, remaining, runOn, until } from '../lifecycle/ground.ts';
 import { counterOf, pendingJob, rowOf, statusOf } from '../support/factories.ts';
@@ -181,6 +182,46 @@ describe('what becomes of a job', () => {
   });
 });
 
+describe('workers of different queues', () => {
+  test('each takes what is in its own, and together nothing is unclaimed', async ({ db, databaseUrl }) => {
+    const both = {
+      contracts: {
+        ...contracts,
+        'slow.kind': defineJob({ payload: z.unknown(), timeoutSeconds: 60, queue: 'slow' }),
+      },
+      processors: { [kind]: () => 'quick', 'slow.kind': () => 'slow' } as never,
+    };
+    const quick = await Promise.all(Array.from({ length: 30 }, () => pendingJob(db)));
+    const slow = await Promise.all(
+      Array.from({ length: 30 }, () => pendingJob(db, { kind: 'slow.kind', queue: 'slow' })),
+    );
+    const [quicks, slows] = await Promise.all([
+      runOn(databaseUrl, { ...both, queues: ['default'], remainingMs: remaining(20_000) }),
+      runOn(databaseUrl, { ...both, queues: ['slow'], remainingMs: remaining(80_000) }),
+    ]);
+    expect([quicks, slows].map(({ completed }) => completed)).toEqual([30, 30]);
+    for (const { id } of [...quick, ...slow]) expect(await statusOf(db, id)).toBe('completed');
+
+    // Each has left marks for its own next run alone, and they hide nothing of what comes.
+    const { rows } = await db.query('SELECT queue, kinds FROM millrace.claim_marks ORDER BY queue');
+    expect(rows).toEqual([
+      { queue: 'default', kinds: [kind] },
+      { queue: 'slow', kinds: ['slow.kind', kind] },
+    ]);
+    await pendingJob(db);
+    await pendingJob(db, { kind: 'slow.kind', queue: 'slow' });
+    const unclaimed = { unclaimedKinds: [], unclaimedQueues: [], kindsUnclaimed: 0 };
+    expect(await readiness(db)).toMatchObject(unclaimed);
+    for (const [queue, ms] of [
+      ['default', 20_000],
+      ['slow', 80_000],
+    ] as const)
+      expect(await runOn(databaseUrl, { ...both, queues: [queue], remainingMs: remaining(ms) })).toMatchObject({
+        completed: 1,
+      });
+  });
+});
+
 describe('how a run ends', () => {
   test('without lingering: when nothing is due, with everything done that it claimed', async ({ db, databaseUrl }) => {
     for (let n = 0; n < 25; n++) await pendingJob(db);
@@ -197,6 +238,17 @@ describe('how a run ends', () => {
     expect(summary).toMatchObject({ claimed: 1, completed: 1, reason: 'lingered' });
     expect(summary.durationMs).toBeGreaterThanOrEqual(700);
     expect(await statusOf(db, job.id)).toBe('completed');
+  });
+
+  test.for([
+    ['another takes over: it stops, whatever there is', undefined, 'pending', 'lingered'],
+    ['nobody takes over: it goes on until nothing is due', false, 'completed', 'emptied'],
+  ] as const)('lingered, and %s', async ([, handsOver, status, reason], { db, databaseUrl }) => {
+    await pendingJob(db, { dueInSeconds: -1 });
+    const second = await pendingJob(db);
+    const options = { ...doing(() => sleep(600)), concurrency: 1, lingerSeconds: 0.3, handsOver };
+    expect(await runOn(databaseUrl, options)).toMatchObject({ reason });
+    expect(await statusOf(db, second.id)).toBe(status);
   });
 
   test('a quiet run polls ten times a second, no more', async ({ databaseUrl }) => {
@@ -217,6 +269,22 @@ describe('how a run ends', () => {
     expect(summary).toMatchObject({ claimed: 1 });
     expect(await statusOf(db, quick.id)).toBe('completed');
     expect(await rowOf(db, slow.id)).toMatchObject({ status: 'pending', attempts: 0 });
+  });
+
+  test('a kind that takes longer than any run is none of its kinds: nobody believes that it is claimed, and marks are left', async ({
+    db,
+    databaseUrl,
+  }) => {
+    await pendingJob(db, { kind: 'slow.kind' });
+    await pendingJob(db);
+    await runOn(databaseUrl, {
+      contracts: { ...contracts, 'slow.kind': defineJob({ payload: z.unknown(), timeoutSeconds: 60 }) },
+      processors: { [kind]: () => 1, 'slow.kind': () => 1 } as never,
+      remainingMs: remaining(20_000),
+    });
+    expect(await readiness(db)).toMatchObject({ unclaimedKinds: ['slow.kind'], unclaimedQueues: [] });
+    const { rows } = await db.query(`SELECT kinds, '-infinity' <> ALL (marks) AS seen FROM millrace.claim_marks`);
+    expect(rows).toEqual([{ kinds: [kind], seen: true }]);
   });
 
   test('what a shortened set of kinds has seen hides nothing from the next run', async ({ db, databaseUrl }) => {

@@ -17,9 +17,12 @@ export async function folderInProject(name: string): Promise<string> {
   return folder;
 }
 
-/** What the compiler says of the files in that folder, with the project's settings: a line for each error. */
-export async function typeErrors(folder: string): Promise<string[]> {
-  const compilerOptions = { rewriteRelativeImportExtensions: false };
+/**
+ * What the compiler says of the files in that folder, with the project's settings: a line for each error.
+ * @param own - settings that differ
+ */
+export async function typeErrors(folder: string, own: object = {}): Promise<string[]> {
+  const compilerOptions = { rewriteRelativeImportExtensions: false, ...own };
   const settings = { extends: join(root, 'tsconfig.json'), include: ['*.ts'], compilerOptions };
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings));
   const tsc = [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '--pretty', 'false', '-p', folder];
