@@ -1,5 +1,6 @@
 /** `npm run migrate`: brings the database of DATABASE_URL to the schema of this version. */
 
+import type pg from 'pg';
 import { connector } from '../functions/lambda/connect.ts';
 import { databaseEnv, readEnv } from '../functions/lambda/env.ts';
 import { connectPatiently } from '../functions/migrate/connect-patiently.ts';
@@ -7,9 +8,12 @@ import { migrationsDirectory } from '../functions/migrate/directory.ts';
 import { migrate } from '../functions/migrate/runner.ts';
 
 try {
-  const client = await connectPatiently(connector(readEnv(databaseEnv), 'migrate'), {
+  const client = (await connectPatiently(connector(readEnv(databaseEnv), 'migrate'), {
     onRetry: (error) =>
       console.log(`waiting for the database: ${error.message || (error as NodeJS.ErrnoException).code}`),
+  })) as pg.Client;
+  client.on('notice', ({ severity, message, hint }) => {
+    if (severity === 'WARNING') console.log([`warning: ${message}`, hint].filter(Boolean).join('\n'));
   });
   try {
     const { applied, version, ahead } = await migrate(client, {

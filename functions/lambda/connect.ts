@@ -1,39 +1,69 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { sqlState } from '../queue/postgres-error.ts';
+import type pg from 'pg';
+import Client from 'pg/lib/client.js';
 import type { Connect } from '../queue/steady-connection.ts';
-import { ConfigurationError, type DatabaseEnv } from './env.ts';
-import { type Credentials, type ReadSecret, type Stage, secretReader } from './secret.ts';
+import { ConfigurationError, type DatabaseEnv, type DatabasePlace } from './env.ts';
+import { IamLoginRefusedError, iamTokens } from './iam-token.ts';
+import { type Credentials, secretReader } from './secret.ts';
 import { tlsFor } from './tls.ts';
+import { isRefusedLogin, withSecret } from './with-secret.ts';
 
 /** Milliseconds. */
 const CONNECT_TIMEOUT_MS = 5000;
 
 /**
- * Opens connections to the configured database, one at each call, named `millrace-<name>` in pg_stat_activity.
- * Credentials are read once and again when the server refuses them.
+ * Opens connections to the configured database, one at each call, named `millrace-<name>` in pg_stat_activity. Who logs in
+ * with a secret reads it once, and again when the server refuses it; an IAM login signs a token for each connection.
  */
 export function connector(env: DatabaseEnv, name: string): Connect {
-  const common = { application_name: `millrace-${name}`, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true };
   if (env.DATABASE_URL !== undefined) {
-    const config = { ...common, ...fromUrl(env.DATABASE_URL, env.DATABASE_CA_FILE) };
-    return () => open(config);
+    const config = fromUrl(env.DATABASE_URL, env.DATABASE_CA_FILE);
+    return () => open(name, config);
   }
-  return withSecret(secretReader(env.DATABASE_SECRET_ARN as string), ({ host, port, username, password, dbname }) =>
-    open({
-      ...common,
-      host,
-      port,
-      user: username,
-      password,
-      database: dbname,
-      ssl: tlsFor(host, { caFile: env.DATABASE_CA_FILE }),
-    }),
-  );
+  if (env.DATABASE_SECRET_ARN !== undefined) {
+    return withSecret(secretReader(env.DATABASE_SECRET_ARN, env), loginWith(env, name));
+  }
+  return withToken(env, name);
 }
 
-async function open(config: pg.ClientConfig): Promise<pg.Client> {
-  const client = new pg.Client(config);
+/** Opens a connection with the credentials that it is given. */
+export function loginWith(
+  { DATABASE_CA_FILE: caFile }: DatabasePlace,
+  name: string,
+): (credentials: Credentials) => Promise<pg.Client> {
+  return ({ host, port, username: user, password, dbname: database }) =>
+    open(name, { host, port, user, password, database, ssl: tlsFor(host, { caFile }) });
+}
+
+function withToken(env: DatabaseEnv, name: string): Connect {
+  const {
+    DATABASE_HOST: host = '',
+    DATABASE_PORT: port = 5432,
+    DATABASE_NAME: database = 'postgres',
+    DATABASE_USER: user = '',
+    DATABASE_CA_FILE: caFile,
+    AWS_REGION: region = '',
+  } = env;
+  const login = { host, port, user, region };
+  const token = iamTokens(login);
+  return async () => {
+    // The server asks for it as it is: never without TLS, loopback or not.
+    const ssl = tlsFor(host, { sslmode: 'verify-full', caFile });
+    try {
+      return await open(name, { host, port, user, password: await token(), database, ssl });
+    } catch (error) {
+      if (isRefusedLogin(error)) throw new IamLoginRefusedError(login, error as Error);
+      throw error;
+    }
+  };
+}
+
+async function open(name: string, config: pg.ClientConfig): Promise<pg.Client> {
+  const client = new Client({
+    application_name: `millrace-${name}`,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    ...config,
+  });
   // A connection that breaks while nobody is looking must not end the process; its next statement says so.
   client.on('error', () => {});
   await client.connect();
@@ -51,54 +81,10 @@ function fromUrl(url: string, caFile: string | undefined): pg.ClientConfig {
   try {
     if (!/^postgres(ql)?:\/\//.test(url)) throw new Error('no such scheme');
     // As pg understands it: `?host=` counts more than what stands before the question mark.
-    ({ host } = new pg.Client({ connectionString }));
+    ({ host } = new Client({ connectionString }));
   } catch {
     // The error would show the URL, and with it the password.
     throw new ConfigurationError('DATABASE_URL is not a URL such as postgres://user:password@host:5432/database');
   }
   return { connectionString, ssl: tlsFor(host, { sslmode, caFile }) };
-}
-
-/** Milliseconds. A rotation moves AWSCURRENT within about that time of changing the password. */
-const ROTATION_PAUSE_MS = 2000;
-
-/** What to try when the server refuses a login: the secret may have been rotated, or be in the middle of it. */
-const AGAIN: readonly { stage: Stage; afterMs: number }[] = [
-  { stage: 'AWSCURRENT', afterMs: 0 },
-  { stage: 'AWSPENDING', afterMs: 0 },
-  { stage: 'AWSCURRENT', afterMs: ROTATION_PAUSE_MS },
-];
-
-export function withSecret<Connection>(
-  read: ReadSecret,
-  connect: (credentials: Credentials) => Promise<Connection>,
-): () => Promise<Connection> {
-  let known: Credentials | undefined;
-  return async () => {
-    known ??= await read('AWSCURRENT');
-    try {
-      return await connect(known as Credentials);
-    } catch (error) {
-      let refusal = error;
-      for (const { stage, afterMs } of AGAIN) {
-        if (!isRefusedLogin(refusal)) break;
-        await sleep(afterMs);
-        const credentials = await read(stage);
-        if (credentials === undefined) continue;
-        try {
-          const connection = await connect(credentials);
-          known = credentials;
-          return connection;
-        } catch (next) {
-          refusal = next;
-        }
-      }
-      throw refusal;
-    }
-  };
-}
-
-/** 28P01: wrong password. 28000: no such role any more, or what RDS Proxy says of credentials it does not know. */
-function isRefusedLogin(error: unknown): boolean {
-  return ['28P01', '28000'].includes(sqlState(error) ?? '');
 }

@@ -8,6 +8,7 @@ import { ConfigurationError, type DatabaseEnv } from './env.ts';
 
 /** The database could not be reached, or did not answer; `cause` says how. Without one the statement was never sent. */
 export class DatabaseUnavailableError extends MillraceError {
+  static override readonly name: string = 'DatabaseUnavailableError';
   readonly code = 'database_unavailable';
 }
 

@@ -128,7 +128,8 @@ function jobIn(response: HttpAnswer | null | undefined): string | undefined {
   return /^\/jobs\/([^/]+)$/.exec(String(response?.headers?.location ?? ''))?.[1];
 }
 
-function logOf(name: string, event: HttpEvent): Log {
+/** What is logged of a request by the function of that name is found by the ids of the request. */
+export function logOf(name: string, event: HttpEvent): Log {
   const [id, gatewayId] = [requestIdOf(event), gatewayRequestIdOf(event)];
   return createLog({
     function: name,

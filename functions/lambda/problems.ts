@@ -54,6 +54,7 @@ interface ProblemOptions extends ErrorOptions {
 
 /** A request that is answered with a problem. The message is its `detail`: what was expected, what came, what to do. */
 export class ProblemError extends MillraceError {
+  static override readonly name: string = 'ProblemError';
   readonly code: ProblemName;
   readonly options: ProblemOptions;
   constructor(code: ProblemName, detail: string, options: ProblemOptions = {}) {

@@ -1,4 +1,3 @@
-import { MIMEType } from 'node:util';
 import { parseJson, parseJsonList } from '../queue/json.ts';
 import type { HttpEvent } from './http.ts';
 import { ProblemError } from './problems.ts';
@@ -49,6 +48,8 @@ function bodyText(event: HttpEvent, maxBytes: number): string {
 
 /** `application/json` or `application/<name>+json`; JSON has one encoding, so a charset may only repeat it. */
 function isJson(type: string): boolean {
+  // An import of node:util evaluates all that is lazy in it, on each cold start.
+  const { MIMEType } = process.getBuiltinModule('node:util');
   try {
     const { essence, params } = new MIMEType(type);
     return /^application\/(?:.+\+)?json$/.test(essence) && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8');

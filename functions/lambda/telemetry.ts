@@ -1,6 +1,8 @@
+import type { Context } from 'aws-lambda';
 import type { Log } from '../queue/context.ts';
 import type { Emit, QueueEvent } from '../queue/events.ts';
 import { traceIdOf } from '../queue/trace.ts';
+import { metricsEnv, readEnv } from './env.ts';
 import { toStdout } from './log.ts';
 
 /** How loud an event is. What happens for every job or poll is for debugging; what somebody should look at warns. */
@@ -38,14 +40,28 @@ export function snakeCased(fields: object): Record<string, unknown> {
 
 type Unit = 'Count' | 'Seconds';
 
+/** What functions publish, each name one series in CloudWatch. */
+export type PublishedMetric =
+  | 'OldestDueAge'
+  | 'JobsPending'
+  | 'JobsDead'
+  | 'JobsReaped'
+  | 'KindsUnclaimed'
+  | 'XminAge'
+  | 'TicksStarted'
+  | 'JobsCompleted'
+  | 'JobsRetried'
+  | 'JobsBuried';
+
+/** Values with their units. */
+export type Metrics = Partial<Record<PublishedMetric, readonly [value: number, unit: Unit]>>;
+
 /**
- * Writes a line that CloudWatch turns into metrics (embedded metric format), by function. Each series is paid for by the
- * month: ten names in all, and never a kind as dimension.
+ * Writes a line that CloudWatch turns into metrics (embedded metric format), by the queue that the function is of. Each
+ * series is paid for by the month: ten names in all, one dimension, and never a kind.
  */
-export function putMetrics(
-  functionName: string,
-  metrics: Readonly<Record<string, readonly [value: number, unit: Unit]>>,
-): void {
+export function putMetrics({ functionName }: Pick<Context, 'functionName'>, metrics: Readonly<Metrics>): void {
+  const { JOB_QUEUE: jobQueue = functionName } = readEnv(metricsEnv);
   const now = new Date();
   const entries = Object.entries(metrics);
   const declared = entries.map(([Name, [, Unit]]) => ({ Name, Unit }));
@@ -56,8 +72,10 @@ export function putMetrics(
       message: 'metrics',
       _aws: {
         Timestamp: now.getTime(),
-        CloudWatchMetrics: [{ Namespace: 'Millrace', Dimensions: [['FunctionName']], Metrics: declared }],
+        CloudWatchMetrics: [{ Namespace: 'Millrace', Dimensions: [['JobQueue']], Metrics: declared }],
       },
+      JobQueue: jobQueue,
+      // No dimension: for whoever searches the log.
       FunctionName: functionName,
       ...Object.fromEntries(entries.map(([name, [value]]) => [name, value])),
     }),

@@ -3,11 +3,13 @@ import type { Migration } from './files.ts';
 
 /** The files are not what the runner expects. Nothing was applied. */
 export class MigrationFileError extends MillraceError {
+  static override readonly name: string = 'MigrationFileError';
   readonly code = 'migration_files';
 }
 
 /** A file that this database has already applied says something else now. Nothing was applied. */
 export class MigrationEditedError extends MillraceError {
+  static override readonly name: string = 'MigrationEditedError';
   readonly code = 'migration_edited';
   readonly file: string;
   constructor(file: string, appliedFile: string, appliedAt: string) {
@@ -21,6 +23,7 @@ export class MigrationEditedError extends MillraceError {
 
 /** A migration failed. All of this run was rolled back: the schema is as it was before. */
 export class MigrationFailedError extends MillraceError {
+  static override readonly name: string = 'MigrationFailedError';
   readonly code = 'migration_failed';
   readonly file: string;
   /** 1-based, if Postgres said where. */
@@ -42,6 +45,7 @@ export class MigrationFailedError extends MillraceError {
 
 /** A lock that a migration needs was held by somebody else in every try. Nothing was applied. */
 export class MigrationBlockedError extends MillraceError {
+  static override readonly name: string = 'MigrationBlockedError';
   readonly code = 'migration_blocked';
   constructor(what: string, seconds: number, options?: ErrorOptions) {
     super(

@@ -15,6 +15,8 @@ interface Request {
   readonly base64?: boolean;
   /** The role that the authorizer has found. Default operator; null: none was asked. */
   readonly as?: Role | null;
+  /** All that the gateway's authorizer has found, in place of a role. */
+  readonly authorizer?: unknown;
 }
 
 /** The answer with its body parsed. */
@@ -71,10 +73,12 @@ async function call(method: string, target: string, request: Request = {}): Prom
   return answer;
 }
 
+const found = (role: Role) => ({ lambda: { name: `test-${role}`, role } });
+
 export function httpEvent(
   method: string,
   target: string,
-  { body, headers = {}, base64 = false, as = 'operator' }: Request = {},
+  { body, headers = {}, base64 = false, as = 'operator', authorizer = as !== null && found(as) }: Request = {},
 ): HttpEvent {
   const [path = '', rawQueryString = ''] = target.split('?');
   // Matched as the gateway does: it decodes the path first.
@@ -102,7 +106,7 @@ export function httpEvent(
       time: '29/Nov/2026:00:00:00 +0000',
       timeEpoch: 0,
       // The types have it only for events of one kind of authorizer.
-      ...(as !== null && { authorizer: { lambda: { name: `test-${as}`, role: as } } }),
+      ...(authorizer ? { authorizer } : {}),
     },
     ...(content !== undefined && { body: base64 ? Buffer.from(content).toString('base64') : String(content) }),
     isBase64Encoded: base64,

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { APIGatewayRequestAuthorizerEventV2 } from 'aws-lambda';
 import { afterEach, test as base, beforeEach, describe, expect, vi } from 'vitest';
 import { KEPT_MS } from '../../functions/authorize/token-source.ts';
+import { ROUTES } from '../../functions/lambda/routes.ts';
 import { createToken, revokeToken } from '../../local/tokens-file.ts';
 import { temporaryDirectory } from '../local/bundle.ts';
 
@@ -34,16 +35,16 @@ const test = base
 async function fresh() {
   vi.resetModules();
   const { handler } = await import('../../functions/authorize/handler.ts');
-  return (authorization?: string) => handler(eventWith(authorization));
+  return (authorization?: string, routeKey?: string) => handler(eventWith(authorization, routeKey));
 }
 
-function eventWith(authorization: string | undefined): APIGatewayRequestAuthorizerEventV2 {
+function eventWith(authorization: string | undefined, routeKey = 'POST /jobs'): APIGatewayRequestAuthorizerEventV2 {
   return {
     version: '2.0',
     type: 'REQUEST',
     routeArn: 'arn:aws:execute-api:us-east-1:0:api/$default/POST/jobs',
-    identitySource: [authorization ?? '', 'POST /jobs'],
-    routeKey: 'POST /jobs',
+    identitySource: [authorization ?? '', routeKey],
+    routeKey,
     rawPath: '/jobs',
     headers: authorization === undefined ? {} : { authorization },
     requestContext: { requestId: 'request-1' },
@@ -70,6 +71,18 @@ describe('a token', () => {
       context: { name: 'dashboard', role: 'reader' },
     });
     expect(await authorize(`BEARER ${tokens.operator} `)).toMatchObject({ context: { role: 'operator' } });
+  });
+
+  test('is the same for every route: what the gateway keeps of one would be no other for another', async ({
+    authorize,
+    tokens,
+  }) => {
+    for (const routeKey of [...Object.keys(ROUTES), '$default']) {
+      expect(await authorize(`Bearer ${tokens.producer}`, routeKey), routeKey).toEqual({
+        isAuthorized: true,
+        context: { name: 'shop', role: 'producer' },
+      });
+    }
   });
 
   test('opens nothing in any other form, and neither does what is not one', async ({ authorize, tokens, file }) => {
@@ -252,6 +265,80 @@ describe('tokens of a secret', () => {
     later(5001);
     expect(await authorize(`Bearer ${tokens.reader}`)).toEqual(REFUSED);
   });
+
+  /** The gateway: it keeps an answer by token and route, for as long as lib/auth.ts tells it to (a test there says so). */
+  function gatewayOf(authorize: (authorization: string, routeKey: string) => Promise<{ isAuthorized: boolean }>) {
+    const answers = new Map<string, { isAuthorized: boolean; since: number }>();
+    return async (token: string, routeKey = 'POST /jobs') => {
+      const key = `${token} ${routeKey}`;
+      const known = answers.get(key);
+      if (known !== undefined && Date.now() - known.since < 30_000) return known.isAuthorized;
+      const { isAuthorized } = await authorize(`Bearer ${token}`, routeKey);
+      answers.set(key, { isAuthorized, since: Date.now() });
+      return isAuthorized;
+    };
+  }
+
+  withSecret(
+    'are changed without a request lost: the new one beside the old, then the old one out',
+    async ({ secret, tokens, file }) => {
+      const mayPass = gatewayOf(await fresh());
+      const began = Date.now();
+      const at = (ms: number) => vi.useFakeTimers({ toFake: ['Date'], now: began + ms });
+      at(0);
+      expect(await mayPass(tokens.producer)).toBe(true);
+
+      const { token } = await createToken(file, { name: 'shop-2', role: 'producer', days: 1 });
+      secret.text = await readFile(file, 'utf8');
+      at(25_001);
+      expect([await mayPass(token), await mayPass(tokens.producer)]).toEqual([true, true]);
+
+      await revokeToken(file, 'shop');
+      secret.text = await readFile(file, 'utf8');
+      at(90_000);
+      expect([await mayPass(token), await mayPass(tokens.producer), await mayPass(tokens.reader)]).toEqual([
+        true,
+        false,
+        true,
+      ]);
+    },
+  );
+
+  withSecret('that are revoked are out after 60 s, wherever the last answers come from', async ({ secret, tokens }) => {
+    const mayPass = gatewayOf(await fresh());
+    const began = Date.now();
+    const at = (ms: number) => vi.useFakeTimers({ toFake: ['Date'], now: began + ms });
+    at(0);
+    expect(await mayPass(tokens.reader, 'GET /jobs')).toBe(true);
+    // Revoked at once; just before the authorizer reads anew it is asked for another route, and the gateway keeps that.
+    secret.text = '{"tokens":[]}';
+    at(24_999);
+    expect(await mayPass(tokens.reader, 'GET /ready')).toBe(true);
+    at(54_998);
+    expect(await mayPass(tokens.reader, 'GET /ready')).toBe(true);
+    at(60_000);
+    expect(await mayPass(tokens.reader, 'GET /jobs')).toBe(false);
+    expect(await mayPass(tokens.reader, 'GET /ready')).toBe(false);
+  });
+
+  withSecret(
+    'that expire are out with the same delay, though nobody has changed anything',
+    async ({ tokens: _, secret }) => {
+      const token = `mlr_${'c'.repeat(43)}`;
+      const sha256 = createHash('sha256').update(token).digest('hex');
+      const began = Date.now();
+      const expires_at = new Date(began + 10_000).toISOString();
+      secret.text = JSON.stringify({ tokens: [{ name: 'brief', role: 'reader', sha256, expires_at }] });
+      const authorize = await fresh();
+      const mayPass = gatewayOf(authorize);
+      vi.useFakeTimers({ toFake: ['Date'], now: began + 9_999 });
+      expect(await mayPass(token)).toBe(true);
+      vi.useFakeTimers({ toFake: ['Date'], now: began + 10_000 });
+      expect(await authorize(`Bearer ${token}`)).toEqual(REFUSED);
+      vi.useFakeTimers({ toFake: ['Date'], now: began + 40_000 });
+      expect(await mayPass(token)).toBe(false);
+    },
+  );
 
   withSecret('are read again when the clock was put back', async ({ secret, tokens }) => {
     const authorize = await fresh();

@@ -1,14 +1,14 @@
+import { openPosition } from '../../functions/queue/marks.ts';
 import { handler } from '../../functions/reap/handler.ts';
 import { counterOf, deadJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
 import { test as base, beforeEach, describe, expect, vi } from '../support/fixtures.ts';
 import { context } from './api.ts';
+import { publishedMetrics, written } from './emf.ts';
 
 const test = base.extend('tick', async ({ databaseUrl }) => {
   process.env.DATABASE_URL = databaseUrl;
   return (remainingMs = 60_000) => handler({}, context(remainingMs));
 });
-
-const written = () => vi.mocked(process.stdout.write).mock.calls.map(([line]) => JSON.parse(String(line)));
 
 beforeEach(() => {
   vi.spyOn(process.stdout, 'write').mockReturnValue(true);
@@ -113,27 +113,71 @@ describe('reap', () => {
     const old = await deadJob(db, { finishedSecondsAgo: 31 * 86_400 });
     await db.query('ALTER TABLE millrace.counters RENAME TO counters_away');
     try {
-      await expect(tick()).rejects.toThrow(/^these parts of the tick failed: rollUp, measure$/);
+      await expect(tick()).rejects.toThrow(/^these parts of the tick failed: rollUp, measureJobs$/);
     } finally {
       await db.query('ALTER TABLE millrace.counters_away RENAME TO counters');
     }
     expect(await statusOf(db, old.id)).toBeUndefined();
     expect(written()).toContainEqual(expect.objectContaining({ message: 'tick ended', reaped: 1, pruned: 1 }));
     expect(written()).toContainEqual(expect.objectContaining({ level: 'error', part: 'rollUp' }));
+    expect(publishedMetrics().map(({ name }) => name)).toEqual([
+      'JobsReaped',
+      'JobsBuried',
+      'KindsUnclaimed',
+      'XminAge',
+    ]);
   });
 
-  test('hands CloudWatch the oldest due age', async ({ tick, db }) => {
+  test('hands CloudWatch what there is, and what it did', async ({ tick, db }) => {
+    vi.stubEnv('JOB_QUEUE', 'Shop-Jobs');
     await pendingJob(db, { dueInSeconds: -90 });
+    await pendingJob(db, { dueInSeconds: 90, kind: 'not.due' });
+    await pendingJob(db, { kind: 'claimed', queue: 'served' });
+    await openPosition(db, 'served', new Map([['claimed', 30]]));
+    await processingJob(db, { leaseExpiredSecondsAgo: 1, kind: 'claimed' });
+    await processingJob(db, { leaseExpiredSecondsAgo: 1, attempts: 5, maxAttempts: 5 });
+    await deadJob(db);
     await tick();
-    const [metrics] = written().filter((line) => '_aws' in line);
-    expect(metrics.OldestDueAge).toBeGreaterThan(89);
-    expect(metrics).toMatchObject({ JobsReaped: 0, JobsPending: 1, JobsDead: 0 });
+    const metrics = publishedMetrics();
+    expect(metrics).toEqual(
+      [
+        ['JobsReaped', 2, 'Count'],
+        ['JobsBuried', 1, 'Count'],
+        ['JobsPending', 4, 'Count'],
+        ['JobsDead', 2, 'Count'],
+        ['OldestDueAge', expect.any(Number), 'Seconds'],
+        // Nobody claims test.kind; what was taken back is not due yet.
+        ['KindsUnclaimed', 1, 'Count'],
+        ['XminAge', expect.any(Number), 'Count'],
+      ].map(([name, value, unit]) => ({ name, value, unit, queue: 'Shop-Jobs' })),
+    );
+    expect(metrics.find(({ name }) => name === 'OldestDueAge')?.value).toBeGreaterThan(89);
+    vi.unstubAllEnvs();
+  });
+
+  test('tells how far back somebody holds the horizon', async ({ tick, db }) => {
+    const xminAge = async () => {
+      await tick();
+      return publishedMetrics().findLast(({ name }) => name === 'XminAge')?.value ?? Number.NaN;
+    };
+    const reader = await db.connect();
+    try {
+      await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await reader.query('SELECT FROM millrace.live_jobs');
+      for (let n = 0; n < 30; n++) await pendingJob(db);
+      expect(await xminAge()).toBeGreaterThanOrEqual(30);
+    } finally {
+      await reader.query('ROLLBACK');
+      reader.release();
+    }
   });
 
   test('throws when the database cannot be reached', async () => {
     process.env.DATABASE_URL = 'postgres://nobody@127.0.0.1:1/nowhere';
     vi.resetModules();
     const fresh = await import('../../functions/reap/handler.ts');
-    await expect(fresh.handler({}, context())).rejects.toThrow('reap, rollUp, upkeep, prune, measure');
+    await expect(fresh.handler({}, context())).rejects.toThrow(
+      'reap, rollUp, upkeep, prune, measureJobs, measureClaims, measureHorizon',
+    );
   });
 });

@@ -2,14 +2,13 @@ import { handler } from '../../functions/work/handler.ts';
 import { pendingJob, rowOf, statusOf } from '../support/factories.ts';
 import { test as base, beforeEach, describe, expect, vi } from '../support/fixtures.ts';
 import { context } from './api.ts';
+import { publishedMetrics, written } from './emf.ts';
 
 const test = base.extend('work', async ({ databaseUrl }) => {
   Object.assign(process.env, { DATABASE_URL: databaseUrl, WORKER_LINGER_SECONDS: '0', LOG_LEVEL: 'debug' });
   return (slot: unknown = 0, remainingMs = 60_000) =>
     handler({ slot }, { ...context(remainingMs), logStreamName: '2026/11/29/[$LATEST]0f3a' });
 });
-
-const written = () => vi.mocked(process.stdout.write).mock.calls.map(([line]) => JSON.parse(String(line)));
 
 beforeEach(() => {
   vi.spyOn(process.stdout, 'write').mockReturnValue(true);
@@ -37,10 +36,7 @@ describe('work', () => {
     expect(await statusOf(db, dead.id)).toBe('dead');
   });
 
-  test('logs events and the summary as JSON, and hands CloudWatch a few metrics without kinds', async ({
-    work,
-    db,
-  }) => {
+  test('logs events and the summary as JSON', async ({ work, db }) => {
     const { id } = await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Unsaid' }, attempts: 0 });
     await work(3);
     const lines = written();
@@ -60,11 +56,53 @@ describe('work', () => {
     expect(lines).toContainEqual(
       expect.objectContaining({ level: 'info', message: 'run ended', completed: 1, duration_ms: expect.any(Number) }),
     );
-    const [metrics] = lines.filter((line) => '_aws' in line);
-    expect(metrics).toMatchObject({ FunctionName: 'test', JobsCompleted: 1, JobsBuried: 0 });
-    const [directive] = metrics._aws.CloudWatchMetrics;
-    expect(directive).toMatchObject({ Namespace: 'Millrace', Dimensions: [['FunctionName']] });
-    for (const { Name } of directive.Metrics) expect(metrics[Name]).toBeTypeOf('number');
+  });
+
+  test('hands CloudWatch its start before anything else, and what became of jobs at its end', async ({ work, db }) => {
+    vi.stubEnv('JOB_QUEUE', 'Shop-Jobs');
+    await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Ada' } });
+    await pendingJob(db, { kind: 'hello.greet', payload: {} });
+    await pendingJob(db, { kind: 'hello.greet', payload: {}, maxAttempts: 1 });
+    await work();
+    expect(written()[0]).toMatchObject({ TicksStarted: 1, FunctionName: 'test' });
+    const metric = (name: string) => ({ name, value: 1, unit: 'Count', queue: 'Shop-Jobs' });
+    expect(publishedMetrics()).toEqual(
+      ['TicksStarted', 'JobsCompleted', 'JobsRetried', 'JobsBuried'].map((name) => metric(name)),
+    );
+    vi.stubEnv('JOB_QUEUE', '');
+    await work();
+    expect(publishedMetrics().at(-1)).toEqual({ name: 'JobsBuried', value: 0, unit: 'Count', queue: 'test' });
+    vi.unstubAllEnvs();
+  });
+
+  test('says that it has started though it cannot work', async ({ work }) => {
+    vi.stubEnv('WORKER_CONCURRENCY', 'ten');
+    await expect(work()).rejects.toThrow('WORKER_CONCURRENCY');
+    expect(publishedMetrics()).toMatchObject([{ name: 'TicksStarted', value: 1 }]);
+    vi.unstubAllEnvs();
+  });
+
+  test('serves the queues that it is told to', async ({ work, db }) => {
+    const reports = await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Ada' }, queue: 'reports' });
+    const other = await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Ada' } });
+    vi.stubEnv('WORKER_QUEUES', 'reports,mail');
+    expect(await work()).toMatchObject({ claimed: 1 });
+    expect(await statusOf(db, reports.id)).toBe('completed');
+    expect(await statusOf(db, other.id)).toBe('pending');
+    vi.stubEnv('WORKER_QUEUES', 'no queue');
+    await expect(work()).rejects.toThrow('queues: "no queue" does not match');
+    vi.unstubAllEnvs();
+  });
+
+  test('that lingers for less than a minute stops once nothing is due: no other follows it at once', async ({
+    work,
+  }) => {
+    vi.stubEnv('WORKER_LINGER_SECONDS', '1');
+    const summary = await work();
+    expect(summary).toMatchObject({ claimed: 0, reason: 'emptied' });
+    expect(summary.durationMs).toBeGreaterThanOrEqual(1000);
+    expect(await work(1), 'the others do not linger').toMatchObject({ reason: 'emptied' });
+    vi.unstubAllEnvs();
   });
 
   test.for([[{}], [{ slot: -1 }], [{ slot: '0' }], [null]])(

@@ -1,0 +1,9 @@
+import * as z from 'zod';
+
+/** Which logins a deploy makes after the migrations. Default: none, somebody else does. */
+export const loginsEnv = z.object({
+  /** ARN of a JSON secret with username and password: the login of all functions, a member of every role of the queue. */
+  LOGIN_SECRET_ARN: z.string().optional(),
+  /** `true`: each role of the queue is itself a login, by IAM. */
+  IAM_LOGINS: z.enum(['true', 'false']).optional(),
+});
