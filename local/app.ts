@@ -1,16 +1,20 @@
-import { join } from 'node:path';
 import * as z from 'zod';
 import { type Guard, guardOf } from './authorizer.ts';
-import { type LocalVariables, sandboxEnvironment } from './environment.ts';
+import type { LocalVariables } from './environment.ts';
 import type { LocalFunction } from './function.ts';
+import { type FunctionOf, Functions } from './functions.ts';
 import { type Route, routeOf } from './routes.ts';
 import { StartError } from './start-error.ts';
-import { ofType, pointedTo, type Resource, readStacks, type Stack } from './template.ts';
+import { nameOf, ofType, pointedTo, readStacks, type Stack } from './template.ts';
+
+export type { FunctionOf } from './functions.ts';
 
 /** What of a synthesized stack runs here: an HTTP API and schedules. */
 export interface LocalApp {
   readonly routes: readonly Target<GuardedRoute>[];
   readonly schedules: readonly Target<Schedule>[];
+  /** Functions that others start, by the names that Lambda has for them. */
+  readonly woken: ReadonlyMap<string, LocalFunction>;
   /** Sentences about what the template asks for and the local runtime does not do. */
   readonly notes: readonly string[];
 }
@@ -25,44 +29,35 @@ export interface Schedule {
   readonly event: unknown;
 }
 
-const FunctionProperties = z.looseObject({
-  Handler: z.string(),
-  Timeout: z.number().default(3),
-  MemorySize: z.number().default(128),
-  Environment: z.looseObject({ Variables: z.record(z.string(), z.unknown()).default({}) }).default({ Variables: {} }),
-});
-
 /**
  * Reads routes, schedules and their functions out of the synthesized templates, by resource type alone.
+ * @param shell where functions find the values that the template leaves to it
  * @throws StartError `template_unusable` when there is nothing to run
  */
-export async function readApp(assembly: string, own: LocalVariables): Promise<LocalApp> {
+export async function readApp(
+  assembly: string,
+  own: LocalVariables,
+  shell: NodeJS.ProcessEnv = process.env,
+): Promise<LocalApp> {
   const stacks = await readStacks(assembly);
-  const functions = new Map<Resource, LocalFunction>();
-  const resolver = (stack: Stack) => (value: unknown) => {
-    const [id, resource] = pointedTo(stack, value, 'AWS::Lambda::Function') ?? [];
-    if (id === undefined || resource === undefined) return undefined;
-    const fn = functions.get(resource) ?? readFunction(stack, id, resource, own);
-    functions.set(resource, fn);
-    return fn;
-  };
+  const functions = new Functions(own, shell);
   const parts = stacks.map((stack) => ({
-    ...readRoutes(stack, resolver(stack)),
-    ...readSchedules(stack, resolver(stack)),
+    ...readRoutes(stack, functions.of(stack)),
+    ...readSchedules(stack, functions.of(stack)),
+    woken: functions.woken(stack),
   }));
   const app = {
     routes: parts.flatMap((part) => part.routes),
     schedules: parts.flatMap((part) => part.schedules),
-    notes: parts.flatMap((part) => part.notes),
+    woken: new Map(parts.flatMap((part) => part.woken)),
+    notes: [...parts.flatMap((part) => part.notes), ...functions.notes()],
   };
-  if (app.routes.length > 0) return app;
+  if (app.routes.length > 0 || app.schedules.length > 0) return app;
   throw new StartError(
     'template_unusable',
-    'The synthesized stacks have no HTTP API route with a Lambda function: nothing to serve.',
+    'The synthesized stacks have neither an HTTP API route nor a schedule with a Lambda function: nothing to run.',
   );
 }
-
-export type FunctionOf = (value: unknown) => LocalFunction | undefined;
 
 function readRoutes(stack: Stack, functionOf: FunctionOf) {
   const routes = ofType(stack, 'AWS::ApiGatewayV2::Route').flatMap(([, { Properties }]) => {
@@ -94,33 +89,6 @@ function readSchedules(stack: Stack, functionOf: FunctionOf) {
     }
   }
   return { schedules, notes };
-}
-
-function readFunction(stack: Stack, id: string, resource: Resource, own: LocalVariables): LocalFunction {
-  const properties = FunctionProperties.parse(resource.Properties);
-  const asset = resource.Metadata['aws:asset:path'];
-  const name = nameOf(id, resource);
-  if (typeof asset !== 'string') {
-    throw new StartError(
-      'template_unusable',
-      `The function ${name} has no code from this repository (no aws:asset:path in the template): it cannot run here.`,
-    );
-  }
-  const fn = { name, directory: join(stack.directory, asset), memoryMegabytes: properties.MemorySize };
-  return {
-    ...fn,
-    handler: properties.Handler,
-    timeoutSeconds: properties.Timeout,
-    environment: sandboxEnvironment({ ...fn, variables: properties.Environment.Variables }, own),
-  };
-}
-
-/** `Millrace/Jobs/Work/Resource` → `Work`; without path metadata the logical id. */
-function nameOf(id: string, { Metadata }: Resource): string {
-  const path = Metadata['aws:cdk:path'];
-  const parts =
-    typeof path === 'string' ? path.split('/').filter((part) => part !== 'Resource' && part !== 'Default') : [];
-  return parts.at(-1) ?? id;
 }
 
 /** Seconds of `rate(5 minutes)`; undefined for cron(…) and at(…). */

@@ -4,6 +4,8 @@ export interface ReadableLine {
   /** The event's name or the message that it came with. */
   readonly name: string;
   readonly text: string;
+  /** Which of the worker's places it comes from; undefined if from no worker. */
+  readonly slot?: number;
   /** By which the lines of one request are found: its id and its trace. */
   readonly ids: string;
 }
@@ -38,7 +40,8 @@ export function readableLine(line: string): ReadableLine | undefined {
   if ('_aws' in record) return undefined;
   const name = short(record.message ?? '');
   const level = String(record.level ?? 'info').toLowerCase();
-  return { level, name, text: WORDS[name]?.(record) ?? inGeneral(name, record), ids: idsOf(record) };
+  const slot = typeof record.slot === 'number' ? { slot: record.slot } : {};
+  return { level, name, text: WORDS[name]?.(record) ?? inGeneral(name, record), ids: idsOf(record), ...slot };
 }
 
 function idsOf(record: Record_): string {

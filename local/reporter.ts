@@ -7,12 +7,15 @@ import { isIdle, readableLine } from './log-line.ts';
 export interface Reporter {
   line(text: string): void;
   /** A function wrote a line. */
-  functionLine(fn: LocalFunction, line: string): void;
-  /** A scheduled invocation ended; only what went wrong is worth a line. */
-  ended(target: Target<Schedule>, ending: Ending, about: { last: boolean }): void;
+  functionLine(fn: Pick<LocalFunction, 'name'>, line: string): void;
+  /** An invocation that nobody waits for ended; only what went wrong is worth a line. */
+  ended(started: Started, ending: Ending, about: { last: boolean }): void;
   /** The gateway answered; `why` is set when it had to do so itself. */
   answered(request: IncomingMessage, status: number, durationMs: number, why?: string): void;
 }
+
+/** By a schedule, or to wake a worker. */
+type Started = Pick<Target<Schedule>, 'fn' | 'event'>;
 
 /** What comes in bursts (completed jobs, requests) gets so many lines a second; the rest of that second is one line. */
 const LINES_A_SECOND = 10;
@@ -22,8 +25,11 @@ const LINES_A_SECOND = 10;
  * shows all that the functions log, and with it the ids of the request that it belongs to.
  */
 export function reporter(write: (line: string) => void, { verbose = false } = {}): Reporter {
-  const line = (text: string, from = 'millrace') =>
-    write(`${new Date().toTimeString().slice(0, 8)} ${from.padEnd(8)} ${text}`);
+  let width = 'millrace'.length;
+  const line = (text: string, from = 'millrace') => {
+    width = Math.max(width, from.length);
+    write(`${new Date().toTimeString().slice(0, 8)} ${from.padEnd(width)} ${text}`);
+  };
   const completed = folded('completed', line);
   const answered = folded('answered', line);
   return {
@@ -31,14 +37,15 @@ export function reporter(write: (line: string) => void, { verbose = false } = {}
     functionLine: (fn, text) => {
       const readable = readableLine(text);
       if (readable === undefined) return;
-      const { name, level, text: words, ids } = readable;
-      if (verbose) line(ids === '' ? words : `${words}  ${ids}`, fn.name);
-      else if (name === 'job.completed') completed(readable.text, fn.name);
-      else if (level !== 'debug' && name !== REQUEST && !isIdle(readable)) line(readable.text, fn.name);
+      const { name, level, text: words, ids, slot } = readable;
+      const from = placeOf(fn, slot);
+      if (verbose) line(ids === '' ? words : `${words}  ${ids}`, from);
+      else if (name === 'job.completed') completed(readable.text, from);
+      else if (level !== 'debug' && name !== REQUEST && !isIdle(readable)) line(readable.text, from);
     },
-    ended: ({ fn }, ending, { last }) => {
+    ended: ({ fn, event }, ending, { last }) => {
       const text = endingText(fn, ending, last);
-      if (text) line(text, fn.name);
+      if (text) line(text, placeOf(fn, slotIn(event)));
     },
     answered: ({ method, url }, status, durationMs, why) => {
       const text = `${status} ${method} ${url} in ${Math.round(durationMs)} ms`;
@@ -51,17 +58,30 @@ export function reporter(write: (line: string) => void, { verbose = false } = {}
 /** The functions' own line of each request: the gateway's says the same with the path in it. */
 const REQUEST = 'request';
 
-/** Passes on the first lines of a second and says at its end how many it kept. */
+/** Who speaks: the function, and of a fleet the place in it. The first place is the one that every worker has. */
+function placeOf({ name }: Pick<LocalFunction, 'name'>, slot: number | undefined): string {
+  return slot ? `${name}/${slot}` : name;
+}
+
+function slotIn(event: unknown): number | undefined {
+  const { slot } = (event ?? {}) as { slot?: unknown };
+  return typeof slot === 'number' ? slot : undefined;
+}
+
+/** Passes on the first lines of a second, from whomever, and says at its end how many of whom it kept. */
 function folded(word: string, line: (text: string, from: string) => void): (text: string, from: string) => void {
   let seen = 0;
+  const kept = new Map<string, number>();
+  const tell = () => {
+    for (const [from, count] of kept) line(`${word}  ${count} more`, from);
+    kept.clear();
+    seen = 0;
+  };
   return (text, from) => {
     seen += 1;
+    if (seen === 1) setTimeout(tell, 1000).unref();
     if (seen <= LINES_A_SECOND) line(text, from);
-    if (seen > 1) return;
-    setTimeout(() => {
-      if (seen > LINES_A_SECOND) line(`${word}  ${seen - LINES_A_SECOND} more`, from);
-      seen = 0;
-    }, 1000).unref();
+    else kept.set(from, (kept.get(from) ?? 0) + 1);
   };
 }
 

@@ -4,6 +4,7 @@ import { type GuardedRoute, readApp, type Target } from './app.ts';
 import { LocalDatabase } from './database.ts';
 import type { LocalFunction } from './function.ts';
 import { openGateway } from './gateway.ts';
+import { openInvocations } from './invocations.ts';
 import { lock } from './lock.ts';
 import { startOf } from './process-identity.ts';
 import { Processes } from './processes.ts';
@@ -28,6 +29,8 @@ export interface RuntimeOptions extends Settings {
 export interface Runtime {
   readonly url: string;
   readonly databaseUrl: string;
+  /** Whether the template has an HTTP API; if not, every request is answered 404. */
+  readonly hasApi: boolean;
   /** Resolves when the embedded Postgres ended under it: nothing works any more, so stop. */
   readonly lost: Promise<StartError>;
   /** Ticks all schedules now, out of turn: a worker that died is replaced, the reaper looks. */
@@ -65,12 +68,21 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
   teardown.add(() => database.stop());
   const threads = new Threads(report.functionLine);
   teardown.add(() => threads.close());
+  let stopping = false;
+  const invocations = await openInvocations((fn, event) => {
+    void processes.start(fn, event).ended.then((ending) => report.ended({ fn, event }, ending, { last: stopping }));
+  });
+  teardown.add(() => invocations.close());
   const gateway = await openGateway({ port: options.port, invoke: threads.invoke, onAnswer: report.answered });
   const announcement = new Announcement(directory);
   const processes = new Processes(report.functionLine, (workers) => announcement.change({ workers }));
   teardown.add(async () => {
     const [{ killed }] = await Promise.all([processes.drain(), gateway.close()]);
     if (killed > 0) report.line(`killed ${killed} that did not drain in time`);
+  });
+  teardown.add(async () => {
+    stopping = true;
+    invocations.ignore();
   });
 
   const assembly = join(directory, 'cdk.out');
@@ -81,9 +93,10 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
   );
   const app = await readApp(assembly, {
     DATABASE_URL: databaseUrl,
+    AWS_ENDPOINT_URL_LAMBDA: invocations.url,
     ...(options.auth ? { TOKENS_FILE: join(directory, TOKENS_FILE) } : { OPEN_ROLE: 'operator' }),
   });
-  for (const note of app.notes) report.line(note);
+  for (const note of [...app.notes, ...(options.auth ? closedNotes(app.routes) : [])]) report.line(note);
   const routes = options.auth
     ? app.routes
     : app.routes.map((route) => ({ ...route, guard: { kind: 'none' } as const }));
@@ -95,6 +108,7 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
     onEnd: report.ended,
   });
   teardown.add(async () => schedules.stop());
+  invocations.open(app.woken);
   gateway.open(routes);
   teardown.add(() => announcement.withdraw());
   await announcement.change({
@@ -106,6 +120,7 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
   return {
     url: gateway.url,
     databaseUrl,
+    hasApi: routes.length > 0,
     lost: database.lost,
     tick: () => schedules.tick(),
     stop: () => teardown.run(),
@@ -114,6 +129,15 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
       gateway.hurry();
     },
   };
+}
+
+/** Why requests get nowhere though the API is up. */
+function closedNotes(routes: readonly GuardedRoute[]): string[] {
+  const reasons = routes.flatMap(({ guard }) => (guard.kind === 'closed' ? [guard.why] : []));
+  return [...new Set(reasons)].map((why) => {
+    const closed = reasons.filter((reason) => reason === why).length;
+    return `MILLRACE_AUTH=on: ${closed} of ${routes.length} routes answer 403 to everybody, since ${why}.`;
+  });
 }
 
 /** Those that answer, and those that are asked before. */

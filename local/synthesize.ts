@@ -26,6 +26,8 @@ export async function synthesize(projectDirectory: string, outDirectory: string,
         ...context,
         'aws:cdk:enable-asset-metadata': true,
         'aws:cdk:enable-path-metadata': true,
+        // Native modules of the processors are those of this machine, not of Lambda's.
+        'millrace:host': true,
       }),
       PATH: [join(projectDirectory, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
     },

@@ -20,6 +20,8 @@ export type Resource = z.output<typeof Resource>;
 
 /** Resources of one synthesized stack, by logical id. */
 export interface Stack {
+  /** Unique among the stacks of the app. */
+  readonly name: string;
   /** Cloud assembly that the asset paths are relative to. */
   readonly directory: string;
   readonly resources: ReadonlyMap<string, Resource>;
@@ -28,13 +30,13 @@ export interface Stack {
 /** Every stack of a cloud assembly. @throws StartError `template_unusable` */
 export async function readStacks(directory: string): Promise<Stack[]> {
   const manifest = await readJson(join(directory, 'manifest.json'), Manifest);
-  const files = Object.values(manifest.artifacts).flatMap(({ type, properties }) =>
-    type === 'aws:cloudformation:stack' && properties?.templateFile ? [properties.templateFile] : [],
+  const files = Object.entries(manifest.artifacts).flatMap(([name, { type, properties }]) =>
+    type === 'aws:cloudformation:stack' && properties?.templateFile ? [[name, properties.templateFile] as const] : [],
   );
   return Promise.all(
-    files.map(async (file) => {
+    files.map(async ([name, file]) => {
       const { Resources } = await readJson(join(directory, file), Template);
-      return { directory: resolve(directory), resources: new Map(Object.entries(Resources)) };
+      return { name, directory: resolve(directory), resources: new Map(Object.entries(Resources)) };
     }),
   );
 }
@@ -55,6 +57,14 @@ export function ofType(stack: Stack, type: string): [id: string, resource: Resou
   return [...stack.resources].filter(([, resource]) => resource.Type === type);
 }
 
+/** `Millrace/Jobs/Work/Resource` → `Work`; without path metadata the logical id. */
+export function nameOf(id: string, { Metadata }: Resource): string {
+  const path = Metadata['aws:cdk:path'];
+  const parts =
+    typeof path === 'string' ? path.split('/').filter((part) => part !== 'Resource' && part !== 'Default') : [];
+  return parts.at(-1) ?? id;
+}
+
 /**
  * The resource of that type which an intrinsic (`Ref`, `Fn::GetAtt`, however deep in a `Fn::Join`) points to, going through
  * Lambda versions and aliases; undefined if it points elsewhere.
@@ -70,12 +80,37 @@ export function pointedTo(stack: Stack, value: unknown, type: string): [id: stri
   return undefined;
 }
 
-function idsIn(value: unknown): string[] {
+/** Logical ids that a value refers to, however deep. */
+export function idsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(idsIn);
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
     if (key === 'Ref') return [String(inner)];
-    if (key === 'Fn::GetAtt') return [String(Array.isArray(inner) ? inner[0] : inner).split('.')[0] ?? ''];
+    if (key === 'Fn::GetAtt') return [attributeOf(inner)[0]];
     return idsIn(inner);
   });
+}
+
+/**
+ * The text that a value of the template is once it is deployed, where `known` says what a resource's `Ref` or attribute is;
+ * undefined if that, or another part of it, is not known.
+ */
+export function textOf(
+  value: unknown,
+  known: (id: string, attribute: string) => string | undefined,
+): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const [[name, inner] = ['', undefined], ...others] = Object.entries(value) as [string, unknown][];
+  if (others.length > 0) return undefined;
+  if (name === 'Ref') return known(String(inner), 'Ref');
+  if (name === 'Fn::GetAtt') return known(...attributeOf(inner));
+  if (name !== 'Fn::Join' || !Array.isArray(inner) || !Array.isArray(inner[1])) return undefined;
+  const parts = inner[1].map((part) => textOf(part, known));
+  return parts.includes(undefined) ? undefined : parts.join(String(inner[0]));
+}
+
+function attributeOf(inner: unknown): [id: string, attribute: string] {
+  const [id, ...attribute] = Array.isArray(inner) ? inner.map(String) : String(inner).split('.');
+  return [id ?? '', attribute.join('.')];
 }

@@ -12,6 +12,7 @@ import { flawsOfIssues } from '../queue/zod-flaws.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { put } from './put.ts';
 import { settings } from './settings.ts';
+import { wakeWorkers } from './wake-workers.ts';
 
 /** What API Gateway hands on to a function ends at 6 MB, in which a body of many quotes may take half as much again. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -22,6 +23,7 @@ const LEVELS = 2;
 export async function enqueueBatch(event: HttpEvent, db: Database): Promise<HttpAnswer> {
   const jobs = await requestedJobs(itemsOf(event));
   const enqueued = await put(db, event, jobs, placeOf);
+  await wakeWorkers(event, jobs, enqueued);
   const status = enqueued.some(({ outcome, pruned }) => outcome === 'created' && !pruned) ? 201 : 200;
   return json(status, {
     jobs: enqueued.map(({ id, outcome, pruned }) => ({ id, outcome, ...(pruned && { pruned }) })),

@@ -10,6 +10,7 @@ import { validate } from '../queue/validate.ts';
 import { idempotencyKeyOf, keyedBy } from './idempotency-key.ts';
 import { put } from './put.ts';
 import { settings } from './settings.ts';
+import { wakeWorkers } from './wake-workers.ts';
 
 /** Bytes of the body beside the payload's: the other fields, and white space within reason. */
 const ENVELOPE_BYTES = 16_384;
@@ -20,7 +21,8 @@ const ESCAPED = 3;
 export async function enqueueOne(event: HttpEvent, db: Database): Promise<HttpAnswer> {
   const job = await requestedJob(event);
   const [enqueued] = (await put(db, event, [job], () => ({ pointer: '' }))) as [Enqueued];
-  return answer(db, job.kind, enqueued);
+  const [answered] = await Promise.all([answer(db, job.kind, enqueued), wakeWorkers(event, [job], [enqueued])]);
+  return answered;
 }
 
 /** @throws ProblemError that says what is wrong with it */

@@ -1,16 +1,17 @@
 import { callerOf } from '../lambda/caller.ts';
 import { type Database, resent } from '../lambda/database.ts';
 import { databaseHttp } from '../lambda/database-http.ts';
-import { type HttpAnswer, type HttpEvent, json, jsonText } from '../lambda/http.ts';
+import { type HttpAnswer, type HttpEvent, json, jsonText, logOf } from '../lambda/http.ts';
 import { jobIdOf, noSuchJob } from '../lambda/job-id.ts';
 import { jobJson } from '../lambda/job-json.ts';
 import { ProblemError } from '../lambda/problems.ts';
 import { requestIdOf } from '../lambda/request-id.ts';
+import { wake } from '../lambda/wake.ts';
 import { isBlocked } from '../queue/around-blocked.ts';
 import { cancel } from '../queue/cancel.ts';
 import { NAME } from '../queue/contract.ts';
 import { erase } from '../queue/erase.ts';
-import { get } from '../queue/get.ts';
+import { get, type JobDetails } from '../queue/get.ts';
 import type { JobId, Status } from '../queue/job.ts';
 import type { Operator } from '../queue/operator.ts';
 import { type PauseScope, pause, resume } from '../queue/pause.ts';
@@ -55,14 +56,18 @@ async function cancelOne(event: HttpEvent, db: Database, by: Operator): Promise<
   if (answer === undefined) throw noSuchJob(id);
   if (typeof answer === 'object')
     throw wrongState(answer.wrongState, 'Only pending and processing jobs can be cancelled');
-  return jobAnswer(answer === 'cancelled' ? 200 : 202, id, db);
+  return jobAnswer(answer === 'cancelled' ? 200 : 202, await jobOf(id, db));
 }
 
 async function redriveOne(event: HttpEvent, db: Database, by: Operator): Promise<HttpAnswer> {
   const id = jobIdOf(event);
   const answer = await resent(() => redrive(db, id, by, PATIENCE)).catch(inUse);
   if (answer === undefined) throw noSuchJob(id);
-  if (answer === 'redriven') return jobAnswer(200, id, db);
+  if (answer === 'redriven') {
+    const job = await jobOf(id, db);
+    await wakeWorkers(event, [job.queue]);
+    return jobAnswer(200, job);
+  }
   if ('twin' in answer) {
     const detail = `The job ${answer.twin} has the same unique key and is pending; this one stays dead.`;
     throw new ProblemError('unique-key-taken', detail, { members: { job_id: answer.twin } });
@@ -77,6 +82,8 @@ async function redriveFiltered(event: HttpEvent, db: Database, by: Operator): Pr
     return json(200, { matched, next_cursor: cursorAfter(request.filter, next) });
   }
   const { redriven, skipped, next } = await resent(() => redriveMany(db, request, by));
+  // Of their queues nothing is known here.
+  if (redriven > 0) await wakeWorkers(event, 'all');
   return json(200, { redriven, skipped, next_cursor: cursorAfter(request.filter, next) });
 }
 
@@ -92,7 +99,8 @@ async function eraseOne(event: HttpEvent, db: Database, by: Operator): Promise<H
 function pausing(scope: PauseScope, paused: boolean): Answer {
   return async (event, db, by) => {
     const name = nameOf(event, scope);
-    await resent(() => (paused ? pause : resume)(db, scope, name, by));
+    const changed = await resent(() => (paused ? pause : resume)(db, scope, name, by));
+    if (changed && !paused) await wakeWorkers(event, scope === 'queue' ? [name] : 'all');
     return json(200, { [scope]: name, paused });
   };
 }
@@ -107,8 +115,17 @@ function wrongState(status: Status, rule: string): ProblemError {
   return new ProblemError('wrong-state', `${rule}; this one is ${status}.`, { members: { job_status: status } });
 }
 
-async function jobAnswer(statusCode: number, id: JobId, db: Database): Promise<HttpAnswer> {
+async function jobOf(id: JobId, db: Database): Promise<JobDetails> {
   const job = await resent(() => get(db, id));
   if (job === undefined) throw noSuchJob(id);
+  return job;
+}
+
+function jobAnswer(statusCode: number, job: JobDetails): HttpAnswer {
   return jsonText(statusCode, jobJson(job));
+}
+
+/** What operators make pending again need not wait for the next tick. */
+function wakeWorkers(event: HttpEvent, queues: readonly string[] | 'all'): Promise<void> {
+  return wake(queues, logOf('manage', event));
 }

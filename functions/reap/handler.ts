@@ -3,13 +3,15 @@ import { Database } from '../lambda/database.ts';
 import { databaseEnv, readEnv, reapEnv } from '../lambda/env.ts';
 import { createLog } from '../lambda/log.ts';
 import { once } from '../lambda/once.ts';
-import { loggedEvents, putMetrics, snakeCased } from '../lambda/telemetry.ts';
+import { loggedEvents, type Metrics, putMetrics, snakeCased } from '../lambda/telemetry.ts';
 import type { JobId } from '../queue/job.ts';
 import { prune } from '../queue/prune.ts';
+import { readiness } from '../queue/readiness.ts';
 import { reap } from '../queue/reap.ts';
 import { rollUp } from '../queue/roll-up.ts';
 import { stats } from '../queue/stats.ts';
 import { upkeep } from '../queue/upkeep.ts';
+import { xminAge } from '../queue/xmin-age.ts';
 
 /** Rows of a statement: some milliseconds of row locks. */
 const REAP_BATCH = 500;
@@ -24,6 +26,8 @@ const database = once(() => new Database(readEnv(databaseEnv), 'reap'));
 /** What a tick did, part by part. */
 export interface ReapSummary {
   reaped: number;
+  /** Of those: the ones that are dead now. */
+  buried: number;
   rolledUp: number;
   created: readonly string[];
   dropped: readonly string[];
@@ -40,6 +44,7 @@ export interface ReapSummary {
 
 const NOTHING: ReapSummary = {
   reaped: 0,
+  buried: 0,
   blocked: 0,
   rolledUp: 0,
   created: [],
@@ -67,6 +72,7 @@ export async function handler(_event: unknown, context: Context): Promise<ReapSu
   const db = database();
   const timeLeft = () => context.getRemainingTimeInMillis() > LEAST_MS;
   const done = { ...NOTHING };
+  const measured: Metrics = {};
 
   const failures = await inTurn({
     reap: async () => {
@@ -80,6 +86,7 @@ export async function handler(_event: unknown, context: Context): Promise<ReapSu
           if (status === 'blocked' || status === 'returned') continue;
           emit({ name: 'job.reaped', ...job, status });
           done.reaped++;
+          if (status === 'dead') done.buried++;
         }
       }
       done.blocked = blocked.length;
@@ -97,17 +104,21 @@ export async function handler(_event: unknown, context: Context): Promise<ReapSu
         more = pruned.more;
       }
     },
-    measure: async () => {
+    measureJobs: async () => {
       const { kinds } = await stats(db);
-      putMetrics(context.functionName, {
-        JobsReaped: [done.reaped, 'Count'],
-        JobsPending: [sum(kinds.map((kind) => kind.pending)), 'Count'],
-        JobsDead: [sum(kinds.map((kind) => kind.dead)), 'Count'],
-        OldestDueAge: [Math.max(0, ...kinds.map((kind) => kind.oldestDueSeconds)), 'Seconds'],
-      });
+      measured.JobsPending = [sum(kinds.map((kind) => kind.pending)), 'Count'];
+      measured.JobsDead = [sum(kinds.map((kind) => kind.dead)), 'Count'];
+      measured.OldestDueAge = [Math.max(0, ...kinds.map((kind) => kind.oldestDueSeconds)), 'Seconds'];
+    },
+    measureClaims: async () => {
+      measured.KindsUnclaimed = [(await readiness(db)).kindsUnclaimed, 'Count'];
+    },
+    measureHorizon: async () => {
+      measured.XminAge = [await xminAge(db), 'Count'];
     },
   });
 
+  putMetrics(context, { JobsReaped: [done.reaped, 'Count'], JobsBuried: [done.buried, 'Count'], ...measured });
   log.info('tick ended', snakeCased(done));
   for (const { part, error } of failures) log.error('a part of the tick failed', { part, error });
   if (failures.length > 0) {

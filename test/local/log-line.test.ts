@@ -70,6 +70,34 @@ test('the terminal is quiet while nothing happens, and a burst of completed jobs
   await expect.poll(() => lines.at(-1), { timeout: 2000 }).toBe('Work     completed  15 more');
 });
 
+test('of several workers one sees who speaks, in columns, and a burst of all of them is folded', async () => {
+  const lines: string[] = [];
+  const { functionLine, ended } = reporter((line) => lines.push(line.slice(9)));
+  const [work, reports] = [{ name: 'Work' }, { name: 'WorkReports' }] as LocalFunction[] as [
+    LocalFunction,
+    LocalFunction,
+  ];
+  const completed = (fn: LocalFunction, slot: number, id: number) =>
+    functionLine(
+      fn,
+      `{"level":"debug","message":"job.completed","slot":${slot},"kind":"k","job_id":"${id}","attempt":1,"duration_ms":1}`,
+    );
+  completed(reports, 2, 0);
+  completed(work, 0, 1);
+  functionLine(work, '{"level":"info","message":"run ended","slot":3,"claimed":0,"reason":"emptied","duration_ms":9}');
+  ended({ fn: work, event: { slot: 1 } }, { kind: 'timed out' }, { last: false });
+  expect(lines).toEqual([
+    'WorkReports/2 completed  k 0  in 1 ms',
+    'Work          completed  k 1  in 1 ms',
+    'Work/1        killed at its timeout of undefined s',
+  ]);
+  for (let n = 0; n < 30; n += 1) completed(n % 3 === 0 ? reports : work, n % 3, n);
+  expect(lines).toHaveLength(11);
+  await expect
+    .poll(() => lines.slice(11).sort(), { timeout: 2000 })
+    .toEqual(['Work/1        completed  7 more', 'Work/2        completed  8 more', 'WorkReports   completed  7 more']);
+});
+
 test('all that there is to see comes with the ids of its request', () => {
   const lines: string[] = [];
   const { functionLine } = reporter((line) => lines.push(line.slice(9)), { verbose: true });

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from '../support/fixtures.ts';
@@ -29,6 +29,32 @@ describe('npm start', () => {
     expect(output()).toContain('drained');
     expect(isRunning(pid)).toBe(false);
     expect(await readdir(join(directory, '.millrace'))).toEqual(['cdk.out']);
+  });
+
+  test('without an HTTP API it runs the schedules, and says so', async ({ databaseUrl }) => {
+    const directory = await projectOf();
+    const file = join(directory, 'assembly', 'Stack.template.json');
+    const { Resources } = JSON.parse(await readFile(file, 'utf8'));
+    await writeFile(file, JSON.stringify({ Resources: { Work: Resources.Work, S: Resources.S } }));
+    const { ready, output } = startIn(directory, { DATABASE_URL: databaseUrl, MILLRACE_AUTH: 'on' });
+    const answer = await fetch(`${await ready}/jobs`);
+    expect(answer.status).toBe(404);
+    await expect.poll(output, { timeout: 10_000 }).toContain('worker started');
+    expect(output()).toContain('there is no HTTP API: jobs come in by SQL');
+    expect(output()).not.toMatch(/curl|tokens/);
+  });
+
+  test('with MILLRACE_AUTH=on it says which routes it cannot open', async ({ databaseUrl }) => {
+    const directory = await projectOf();
+    const file = join(directory, 'assembly', 'Stack.template.json');
+    const { Resources } = JSON.parse(await readFile(file, 'utf8'));
+    Resources.R.Properties.AuthorizationType = 'AWS_IAM';
+    await writeFile(file, JSON.stringify({ Resources }));
+    const { ready, output } = startIn(directory, { DATABASE_URL: databaseUrl, MILLRACE_AUTH: 'on' });
+    expect((await fetch(`${await ready}/jobs`)).status).toBe(403);
+    expect(output()).toContain(
+      'MILLRACE_AUTH=on: 1 of 1 routes answer 403 to everybody, since its authorization (AWS_IAM) cannot be checked on this machine.',
+    );
   });
 
   test('a second Ctrl-C does not wait for a worker that will not drain', async ({ databaseUrl }) => {
