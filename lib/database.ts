@@ -1,48 +1,62 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
-import * as ec2 from 'aws-cdk-lib/aws-ec2';
-import * as rds from 'aws-cdk-lib/aws-rds';
+import type * as iam from 'aws-cdk-lib/aws-iam';
+import type * as rds from 'aws-cdk-lib/aws-rds';
 import type * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
-import { Construct } from 'constructs';
+import type { Construct } from 'constructs';
+import type { Certificates } from './certificates.ts';
+import type { DatabaseAuth } from './job-queue-props.ts';
+import type { Network } from './network.ts';
 
-export interface DatabaseProps {
-  readonly vpc: ec2.IVpc;
-  readonly subnets: ec2.SubnetSelection;
-  /** Security group that may connect. */
-  readonly clients: ec2.ISecurityGroup;
+/** What a database must know of the queue that uses it. */
+export interface DatabaseContext {
+  readonly network: Network;
+  readonly auth: DatabaseAuth;
+  readonly migrations: 'onDeploy' | 'external';
 }
 
-/**
- * The Postgres that holds every job: the smallest instance, encrypted, unreachable from outside its VPC. It is protected
- * from deletion, and leaves a snapshot when it is deleted all the same.
- */
-export class Database extends Construct {
-  readonly instance: rds.DatabaseInstance;
-  /** JSON: host, port, username, password, dbname. */
-  readonly secret: secretsmanager.ISecret;
-
-  constructor(scope: Construct, id: string, { vpc, subnets, clients }: DatabaseProps) {
-    super(scope, id);
-    this.instance = new rds.DatabaseInstance(this, 'Instance', {
-      engine: rds.DatabaseInstanceEngine.postgres({ version: rds.PostgresEngineVersion.VER_18 }),
-      instanceType: ec2.InstanceType.of(ec2.InstanceClass.T4G, ec2.InstanceSize.MICRO),
-      vpc,
-      vpcSubnets: subnets,
-      databaseName: 'millrace',
-      // Not "postgres": a name that everybody knows is half of a login.
-      credentials: rds.Credentials.fromGeneratedSecret('millrace_admin'),
-      allocatedStorage: 20,
-      storageType: rds.StorageType.GP3,
-      storageEncrypted: true,
-      backupRetention: Duration.days(7),
-      deletionProtection: true,
-      removalPolicy: RemovalPolicy.SNAPSHOT,
-    });
-    this.instance.connections.allowDefaultPortFrom(clients, 'Functions of the job queue');
-    this.secret = secretOf(this.instance);
-  }
+/** Where a server is. Each part is text that a function can read, a reference to be resolved by the deploy included. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: string;
+  readonly name: string;
 }
 
-function secretOf(instance: rds.DatabaseInstance): secretsmanager.ISecret {
-  if (!instance.secret) throw new Error('a database with generated credentials must have a secret, this one has none');
-  return instance.secret;
+/** A database that a queue uses, whoever made it. */
+export interface BoundDatabase {
+  /** @default - what the secret of a login says */
+  readonly endpoint: Partial<Endpoint>;
+  /** JSON of the login that migrates. @default - none: migrations are external */
+  readonly adminSecret: secretsmanager.ISecret | undefined;
+  /** JSON of the login that functions use. @default - one of our own */
+  readonly login: secretsmanager.ISecret | undefined;
+  /** Who vouches for the server. @default - the public authorities that Node trusts */
+  readonly certificates: Certificates | undefined;
+  /** Allows a function to connect with IAM tokens, as one user. @default - it knows no IAM tokens */
+  readonly grantConnect: ((grantee: iam.IGrantable, user: string) => iam.Grant) | undefined;
+  /** What CloudWatch knows of it. @default - it is not in this account */
+  readonly monitored: Monitored | undefined;
+  /** @default - unknown */
+  readonly maxConnections: number | undefined;
+  /** What must be there before the first connection. */
+  readonly resources: readonly Construct[];
+}
+
+/** A database whose metrics are in CloudWatch. */
+export type Monitored = MonitoredInstance | MonitoredCluster;
+
+export interface MonitoredInstance {
+  readonly kind: 'instance';
+  readonly instance: rds.IDatabaseInstance;
+  /** Such as `db.t4g.micro`. @default - unknown */
+  readonly instanceClass?: string | undefined;
+  /** @default - unknown */
+  readonly allocatedGibibytes?: number | undefined;
+  /** @default - unknown */
+  readonly maxConnections?: number | undefined;
+}
+
+export interface MonitoredCluster {
+  readonly kind: 'cluster';
+  readonly cluster: rds.IDatabaseCluster;
+  /** @default - unknown */
+  readonly maxConnections?: number | undefined;
 }

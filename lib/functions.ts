@@ -1,29 +1,29 @@
 import { extname, join } from 'node:path';
-import { Duration, Size } from 'aws-cdk-lib';
-import type * as lambda from 'aws-cdk-lib/aws-lambda';
+import { Annotations, Duration, Size } from 'aws-cdk-lib';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
+import { type ApiFunctions, apiFunctions } from './api-functions.ts';
 import { Bundles } from './bundles.ts';
-import { type DatabaseAccess, type HandlerFunctionProps, handlerFunction } from './handler-function.ts';
-import type { JobQueueProps } from './job-queue.ts';
+import type { DatabaseRoles } from './database-access.ts';
+import { type HandlerFunctionProps, handlerFunction } from './handler-function.ts';
+import type { JobQueueProps } from './job-queue-props.ts';
 import { MIGRATION_TIMEOUT } from './migration.ts';
-import { LINGER_SECONDS, settingsOf } from './settings.ts';
-import { workTimeout } from './work-timeout.ts';
+import type { Modules } from './modules.ts';
+import { platformOf } from './native-modules.ts';
+import { settingsOf } from './settings.ts';
+import type { WorkerPlan } from './worker-plan.ts';
+import { type Workers, workerFunctions } from './workers.ts';
 
-/** The functions of a queue, by what they do. */
-export interface JobQueueFunctions {
-  readonly authorize: lambda.Function;
-  readonly enqueue: lambda.Function;
-  readonly jobsRead: lambda.Function;
-  readonly manage: lambda.Function;
-  readonly ready: lambda.Function;
-  readonly metrics: lambda.Function;
-  readonly openapi: lambda.Function;
-  readonly health: lambda.Function;
-  readonly fallback: lambda.Function;
+/** The functions of a queue, by what they do; its other workers apart. */
+export interface JobQueueFunctions extends Partial<ApiFunctions> {
+  /** The worker `default`. */
   readonly work: lambda.Function;
   readonly reap: lambda.Function;
-  readonly migrate: lambda.Function;
+  /** @default - none with `migrations: 'external'` */
+  readonly migrate?: lambda.Function;
+  /** @default - none where the login is not ours to rotate */
+  readonly rotate?: lambda.Function;
 }
 
 const ROOT = join(import.meta.dirname, '..');
@@ -42,73 +42,80 @@ const HANDLERS = [
   'work',
   'reap',
   'migrate',
+  'rotate',
 ] as const;
-type Handler = (typeof HANDLERS)[number];
+export type Handler = (typeof HANDLERS)[number];
 
-/** A connect (5 s) and a statement (10 s) may run into their limits, and the caller still gets an answer. */
-const REQUEST_TIMEOUT = Duration.seconds(20);
-/** One that waits for a job's end (`?wait=20`) needs that much longer; the gateway gives up after 30 s. */
-const WAITING_TIMEOUT = Duration.seconds(29);
-/** Three tries to read the secret, of 3 s each. */
-const AUTHORIZE_TIMEOUT = Duration.seconds(10);
+/** Makes one function of the queue. */
+export type MakeFunction = (id: string, bundle: Handler, own: OwnFunctionProps) => lambda.Function;
+export type OwnFunctionProps = Omit<HandlerFunctionProps, 'bundles' | 'bundle' | 'architecture' | 'logRetention'>;
 
-/** @throws Error that names a prop which the functions could not work with */
-export function createFunctions(
-  scope: Construct,
-  props: JobQueueProps,
-  { database, tokens }: { database: DatabaseAccess; tokens: secretsmanager.ISecret },
-): JobQueueFunctions {
-  const bundles = new Bundles(handlerEntries(), {
-    '#contracts': props.contractsEntry,
-    '#processors': props.processorsEntry,
-  });
-  const create = (id: string, bundle: Handler, own: Omit<HandlerFunctionProps, 'bundles' | 'bundle'>) =>
-    handlerFunction(scope, id, { bundles, bundle, ...own });
+export interface FunctionParts {
+  readonly modules: Modules;
+  readonly roles: DatabaseRoles;
+  readonly plans: readonly [WorkerPlan, ...WorkerPlan[]];
+  /** The tokens that open the API. @default - none, and no authorizer */
+  readonly tokens?: secretsmanager.ISecret | undefined;
+  /** Value of the one dimension of what the queue measures. */
+  readonly metricsName: string;
+}
 
-  const settings = settingsOf(props);
-  const request = { timeout: REQUEST_TIMEOUT, memory: Size.mebibytes(512), database };
-  const light = { timeout: Duration.seconds(5), memory: Size.mebibytes(256) };
-  return {
-    authorize: create('Authorize', 'authorize', {
-      description: 'Tells whose token a request carries',
-      timeout: AUTHORIZE_TIMEOUT,
-      memory: Size.mebibytes(512),
-      secrets: { TOKENS_SECRET_ARN: tokens },
-    }),
-    enqueue: create('Enqueue', 'enqueue', {
-      ...request,
-      description: 'Puts a job in',
-      environment: settings.enqueue,
-    }),
-    jobsRead: create('JobsRead', 'jobs-read', { ...request, timeout: WAITING_TIMEOUT, description: 'Looks jobs up' }),
-    manage: create('Manage', 'manage', { ...request, description: 'Cancels, redrives and erases jobs; pauses' }),
-    ready: create('Ready', 'ready', { ...request, description: 'Tells whether the queue can work' }),
-    metrics: create('Metrics', 'metrics', { ...request, description: 'Counts and ages for Prometheus' }),
-    openapi: create('OpenApi', 'openapi', { ...light, description: 'Describes the API' }),
-    health: create('Health', 'health', { ...light, description: 'Tells that the API answers' }),
-    fallback: create('Fallback', 'fallback', { ...light, description: 'Answers what no route fits' }),
-    work: create('Work', 'work', {
-      description: 'Claims and processes jobs until its time is up',
-      timeout: workTimeout(props.contracts, LINGER_SECONDS, props.workerTimeout),
-      memory: props.workerMemory ?? Size.mebibytes(512),
-      database,
-      environment: settings.work,
-    }),
-    reap: create('Reap', 'reap', {
+export interface MadeFunctions {
+  readonly functions: JobQueueFunctions;
+  /** Those behind the API. @default - there is none */
+  readonly api: ApiFunctions | undefined;
+  readonly workers: Workers;
+  /** Every one of them, once. */
+  readonly all: readonly lambda.Function[];
+}
+
+/** The functions that the props ask for, and no others. @throws Error that names a prop which they could not work with */
+export function createFunctions(scope: Construct, props: JobQueueProps, parts: FunctionParts): MadeFunctions {
+  const { roles, metricsName: JOB_QUEUE } = parts;
+  const make = maker(scope, props, parts);
+  const workers = workerFunctions(scope, make, props, parts);
+  const api = props.api === false ? undefined : apiFunctions(scope, make, props, { ...parts, workers });
+  const upkeep = { timeout: Duration.seconds(60), memory: Size.mebibytes(256) };
+  const functions = {
+    ...api,
+    work: workers[0].fn,
+    reap: make('Reap', 'reap', {
+      ...upkeep,
       description: 'Takes back jobs whose lease ran out, and drops what retention is over for',
-      timeout: Duration.seconds(60),
-      memory: Size.mebibytes(256),
-      database,
-      environment: settings.reap,
+      database: roles.of('reaper'),
+      environment: { ...settingsOf(props).reap, JOB_QUEUE },
     }),
-    migrate: create('Migrate', 'migrate', {
-      description: 'Brings the database to the schema of this release',
-      timeout: MIGRATION_TIMEOUT,
-      memory: Size.mebibytes(256),
-      database,
-      folders: { migrations: join(ROOT, 'migrations') },
+    ...(props.migrations !== 'external' && {
+      migrate: make('Migrate', 'migrate', {
+        description: 'Brings the database to the schema of this release',
+        timeout: MIGRATION_TIMEOUT,
+        memory: Size.mebibytes(256),
+        database: roles.of('admin'),
+        folders: { migrations: join(ROOT, 'migrations') },
+      }),
+    }),
+    ...(roles.login !== undefined && {
+      rotate: make('Rotate', 'rotate', {
+        ...upkeep,
+        description: 'Gives the login of the functions a new password',
+        database: roles.of('rotator'),
+      }),
     }),
   };
+  const all = new Set<lambda.Function>([...Object.values(functions), ...workers.map(({ fn }) => fn)]);
+  return { functions, api, workers, all: [...all] };
+}
+
+function maker(scope: Construct, { advanced = {}, bundling }: JobQueueProps, { modules }: FunctionParts): MakeFunction {
+  const { architecture = lambda.Architecture.ARM_64, logRetention } = advanced;
+  const bundles = new Bundles({
+    entries: handlerEntries(),
+    ...modules,
+    bundling,
+    platform: platformOf(scope, architecture),
+    warn: (message) => Annotations.of(scope).addWarningV2('millrace:bundling', message),
+  });
+  return (id, bundle, own) => handlerFunction(scope, id, { bundles, bundle, architecture, logRetention, ...own });
 }
 
 /** The handlers' modules by the folders they are in. They end in `.ts` in the repository, in `.js` in the package, as this one. */

@@ -1,93 +1,177 @@
-import type { Duration, Size } from 'aws-cdk-lib';
+import type * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import type * as ec2 from 'aws-cdk-lib/aws-ec2';
-import type * as rds from 'aws-cdk-lib/aws-rds';
+import type * as iam from 'aws-cdk-lib/aws-iam';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
-import { Construct } from 'constructs';
-import type { Contracts } from '../functions/queue/contract.ts';
+import type * as sqs from 'aws-cdk-lib/aws-sqs';
+import type { Construct } from 'constructs';
+import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
-import { Database } from './database.ts';
+import { DEFAULT_WORKER } from './check-workers.ts';
+import { connectionEstimate, warnOfConnections } from './connection-estimate.ts';
+import { readContracts } from './contracts.ts';
+import { Dashboard } from './dashboard.ts';
+import { DatabaseRoles } from './database-access.ts';
+import { failedTicks } from './failed-ticks.ts';
 import { createFunctions, type JobQueueFunctions } from './functions.ts';
+import { JobDatabase } from './job-database.ts';
+import type { Auth, JobQueueProps } from './job-queue-props.ts';
+import { MeasuredConstruct } from './measured-construct.ts';
 import { migrateOnDeploy } from './migration.ts';
+import { modulesOf } from './modules.ts';
 import { Network } from './network.ts';
-import { eachMinute } from './schedules.ts';
+import { Schedules } from './schedules.ts';
 import { tokensSecret } from './tokens.ts';
-
-export interface JobQueueProps {
-  /** The kinds of jobs: read at synth, for their timeouts. */
-  readonly contracts: Contracts;
-  /** Path of the module that exports `contracts`. It goes into the bundle of every function that must know the kinds. */
-  readonly contractsEntry: string;
-  /** Path of the module that exports `processors`. It goes into the worker's bundle alone. */
-  readonly processorsEntry: string;
-  /**
-   * VPC for the database and the functions that use it. Its private subnets must reach Secrets Manager.
-   * @default - a new one: two availability zones, no way to the internet, an endpoint for Secrets Manager
-   */
-  readonly vpc?: ec2.IVpc;
-  /**
-   * Path of a PEM file with the certificates that vouch for the database's server.
-   * @default - those of RDS in the stack's region; regions that opened after 2024 are not among them
-   */
-  readonly databaseCa?: string;
-  /**
-   * How long one run of a worker may take: at least 10 s longer than the longest kind, at most 15 minutes.
-   * @default - a minute of lingering, then the longest kind and 10 s; from 2 to 15 minutes
-   */
-  readonly workerTimeout?: Duration;
-  /** Memory of a worker, as Lambda has it; its share of a CPU grows with it. @default Size.mebibytes(512) */
-  readonly workerMemory?: Size;
-  /** How many jobs one worker runs at the same time, 1 to 1,000. @default 10 */
-  readonly workerConcurrency?: number;
-  /** How many of them can be in `ctx.transaction` at the same time, each on a connection of its own; 0 to 100. @default 2 */
-  readonly workerTransactions?: number;
-  /** Largest payload, as JSON, up to 4 MiB. @default Size.kibibytes(256) */
-  readonly maxPayload?: Size;
-  /** Whole days for which completed and cancelled jobs are kept, 1 to 3,650. @default Duration.days(7) */
-  readonly retention?: Duration;
-  /** Whole days for which dead jobs are kept, 1 to 3,650. @default Duration.days(30) */
-  readonly deadRetention?: Duration;
-  /**
-   * Whole days for which idempotency keys are kept at least, 1 to 3,650; they are kept as long as their job as well.
-   * @default Duration.days(1)
-   */
-  readonly idempotencyRetention?: Duration;
-}
+import { validateProps } from './validate-props.ts';
+import { planWorkers } from './worker-plan.ts';
+import { grantWake, scheduleWorkers, type Workers } from './workers.ts';
 
 /** A job queue: an HTTPS API, workers that start each minute, a reaper, and the Postgres that holds the jobs. */
-export class JobQueue extends Construct {
-  /** Base URL of the API, without a slash at its end. */
-  readonly apiUrl: string;
-  readonly database: rds.DatabaseInstance;
-  readonly vpc: ec2.IVpc;
+export class JobQueue extends MeasuredConstruct implements ec2.IConnectable {
+  /** Base URL of the API, without a slash at its end. Undefined with `api: false`. */
+  readonly apiUrl: string | undefined;
+  /** Where the functions that use the database are. Undefined for a database by secret to which no VPC was given. */
+  readonly vpc: ec2.IVpc | undefined;
+  /** Name or address of the database's server. Undefined if nothing but its secret says it. */
+  readonly databaseHost: string | undefined;
+  /** The functions, by what they do; other workers than `default` by {@link workerFunction}. */
   readonly functions: JobQueueFunctions;
   /**
-   * The tokens that open the API: JSON as `npm run token` writes it, hashes only. It begins with none. Who may write it can
-   * give themselves every role.
+   * The tokens that open the API: JSON as `npx millrace token` writes it, hashes only. It begins with none. Who may write it
+   * can give themselves every role. Undefined unless `auth` is 'token'.
    */
-  readonly tokens: secretsmanager.ISecret;
+  readonly tokens: secretsmanager.ISecret | undefined;
+  /** The login of the functions: JSON. Undefined with `databaseAuth: 'iam'`. */
+  readonly loginSecret: secretsmanager.ISecret | undefined;
+  /** The login that migrates: JSON. Undefined if there is none to be had, as with `migrations: 'external'`. */
+  readonly adminSecret: secretsmanager.ISecret | undefined;
+  /** Ticks and wakes that failed, for 14 days. */
+  readonly failedTicks: sqs.IQueue;
+  readonly alarms: readonly cloudwatch.Alarm[];
+  readonly dashboard: cloudwatch.Dashboard;
+  /** How many connections the functions may open at once, spelled out, and how many the database takes. */
+  readonly connectionEstimate: string;
 
+  readonly #api: Api | undefined;
+  readonly #auth: Auth;
+  readonly #network: Network;
+  readonly #workers: Workers;
+
+  /** @throws Error with a sentence that says which props do not go together, or what is out of bounds */
   constructor(scope: Construct, id: string, props: JobQueueProps) {
     super(scope, id);
-    const network = new Network(this, 'Network', props);
-    const database = new Database(this, 'Database', {
-      vpc: network.vpc,
-      subnets: network.databaseSubnets,
-      clients: network.functionSecurityGroup,
-    });
-    const tokens = tokensSecret(this, 'Tokens');
-    const functions = createFunctions(this, props, {
-      database: { network, secret: database.secret, ca: props.databaseCa },
-      tokens,
-    });
-    const { migrate, ...others } = functions;
-    migrateOnDeploy(this, 'Migration', { migrate, after: [network, database], before: Object.values(others) });
-    eachMinute(this, 'WorkSchedule', functions.work, { slot: 0 });
-    eachMinute(this, 'ReapSchedule', functions.reap, {});
+    validateProps(props);
+    const modules = modulesOf(props);
+    const { api = true, auth = 'token', pickup = 'second', migrations = 'onDeploy', databaseAuth = 'secret' } = props;
+    const { database = JobDatabase.newInstance(), advanced = {} } = props;
+    const plans = planWorkers(props.workers ?? {}, readContracts(modules.contracts), pickup);
 
-    this.apiUrl = new Api(this, 'Api', functions).http.apiEndpoint;
-    this.database = database.instance;
+    const network = new Network(this, 'Network', { ...props, ...advanced, pickup, database });
+    const context = { network, auth: databaseAuth, migrations };
+    const bound = database.bind(this, 'Database', context);
+    const roles = new DatabaseRoles(this, { ...context, database: bound });
+    const tokens = api && auth === 'token' ? tokensSecret(this, 'Tokens') : undefined;
+    const { metrics, metricsName } = this;
+    const made = createFunctions(this, props, { modules, roles, plans, tokens, metricsName });
+    const { migrate, rotate, reap } = made.functions;
+    const before = made.all.filter((fn) => fn !== migrate);
+    const migration =
+      migrate && migrateOnDeploy(this, 'Migration', { migrate, after: [network, ...bound.resources], before });
+    if (rotate && migration) roles.login?.rotateWith(rotate, migration);
+
+    // Queue is an IQueue in all but exactOptionalPropertyTypes, which CDK's types do not know.
+    const failed = failedTicks(this, 'FailedTicks') as unknown as sqs.IQueue;
+    const schedules = new Schedules(this, 'Schedules', { failed });
+    scheduleWorkers(this, schedules, made.workers);
+    schedules.target(reap);
+    schedules.eachMinute(this, 'ReapSchedule', reap, {});
+
+    this.#api =
+      made.api &&
+      new Api(this, 'Api', {
+        functions: made.api,
+        authorize: made.api.authorize as lambda.IFunction | undefined,
+        auth,
+        ...advanced,
+      });
+    const watched = { metrics, failedTicks: failed, http: this.#api?.http, database: bound.monitored };
+    const { alarms } = new Alarms(this, 'Alarms', { ...watched, topic: props.alarmTopic });
+    const workers = made.workers.map(({ fn }) => fn);
+    const others = made.all.filter((fn) => ![migrate, rotate, ...workers].includes(fn));
+    this.dashboard = new Dashboard(this, 'Dashboard', { ...watched, alarms, workers, others }).dashboard;
+
+    const estimate = connectionEstimate({
+      apiBurst: api ? (advanced.throttle?.burstLimit ?? 50) : undefined,
+      workers: plans.map((plan) => ({ ...plan, timeoutSeconds: plan.timeout.toSeconds() })),
+      migrates: migrate !== undefined,
+      rotates: rotate !== undefined,
+      maxConnections: bound.maxConnections,
+    });
+    warnOfConnections(this, estimate);
+
+    this.apiUrl = this.#api?.http.apiEndpoint;
     this.vpc = network.vpc;
-    this.functions = functions;
+    this.databaseHost = bound.endpoint.host;
+    this.functions = made.functions;
     this.tokens = tokens;
+    this.loginSecret = bound.login ?? roles.login?.secret;
+    this.adminSecret = bound.adminSecret;
+    this.failedTicks = failed;
+    this.alarms = alarms;
+    this.connectionEstimate = estimate.sentence;
+    this.#auth = auth;
+    this.#network = network;
+    this.#workers = made.workers;
   }
+
+  /** The security group that all functions share: `database.connections.allowDefaultPortFrom(queue)`. */
+  get connections(): ec2.Connections {
+    const { functionSecurityGroup } = this.#network;
+    if (functionSecurityGroup) return functionSecurityGroup.connections;
+    throw new Error(
+      'connections must be of functions in a VPC, and this queue has none, since its database was given by secret: give the prop vpc.',
+    );
+  }
+
+  /**
+   * The function of a worker, for grants: `bucket.grantRead(queue.workerFunction())`.
+   * @param name - @default 'default'
+   * @throws Error that lists the workers there are
+   */
+  workerFunction(name = DEFAULT_WORKER): lambda.Function {
+    const found = this.#workers.find(({ plan }) => plan.name === name);
+    if (found) return found.fn;
+    const names = this.#workers.map(({ plan }) => `"${plan.name}"`).join(', ');
+    throw new Error(
+      `workerFunction needs the name of a worker (${names}), not "${name}": choose one, or add it to workers.`,
+    );
+  }
+
+  /**
+   * Lets an AWS principal enqueue jobs over the API and look one up, nothing else.
+   * @throws Error that says what to do instead, unless `auth` is 'iam'
+   */
+  grantEnqueue(grantee: iam.IGrantable): iam.Grant {
+    if (this.#api && this.#auth === 'iam') return this.#api.grantEnqueue(grantee);
+    throw new Error(
+      `grantEnqueue needs an API with auth 'iam', and this queue has ${insteadOf(this.#api && this.#auth)}`,
+    );
+  }
+
+  /**
+   * Lets an AWS principal start the workers, for jobs put in by SQL with `pickup` 'instant' or 'minute': after the commit it
+   * invokes `workerFunction()` with `{ "slot": 0 }`, without waiting for the end (`InvocationType` Event).
+   */
+  grantWake(grantee: iam.IGrantable): iam.Grant {
+    return grantWake(this.#workers, grantee);
+  }
+}
+
+/** What a queue without `auth: 'iam'` has, and how somebody may enqueue there. */
+function insteadOf(auth: Auth | undefined): string {
+  if (auth === undefined) return 'no API: enqueue by SQL or TypeScript, with a login of the role millrace_producer.';
+  if (typeof auth === 'object') {
+    return `JWTs: have ${auth.issuer} give the caller the role producer, or set auth to 'iam'.`;
+  }
+  return `auth 'token': give the caller a token of the role producer (npx millrace token create), or set auth to 'iam'.`;
 }

@@ -2,6 +2,7 @@ import { Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Trigger } from 'aws-cdk-lib/triggers';
 import type { Construct } from 'constructs';
+import { tameProvider } from './provider-functions.ts';
 
 /** One minute less than the custom resource has that waits for it, so that a slow migration fails by its own name. */
 export const MIGRATION_TIMEOUT = Duration.minutes(14);
@@ -17,10 +18,12 @@ export interface MigrationProps {
 
 /** Migrates the database during a deploy, before new code takes traffic. A failing migration fails the deploy. */
 export function migrateOnDeploy(scope: Construct, id: string, { migrate, after, before }: MigrationProps): Trigger {
-  return new Trigger(scope, id, {
+  const trigger = new Trigger(scope, id, {
     handler: migrate,
     timeout: MIGRATION_TIMEOUT,
     executeAfter: [...after],
     executeBefore: [...before],
   });
+  tameProvider(scope, 'AWSCDK.TriggerCustomResourceProvider');
+  return trigger;
 }

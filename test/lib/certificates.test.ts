@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { Aws } from 'aws-cdk-lib';
 import { expect, test } from 'vitest';
 import { certificateFiles, certificatePath } from '../../lib/certificates.ts';
+import { CA_FILE } from './synthesize.ts';
 
 function certificatesIn(pem: Uint8Array): X509Certificate[] {
   const texts = new TextDecoder().decode(pem).split(/(?<=-----END CERTIFICATE-----\n)/);
@@ -24,6 +25,7 @@ test('the path is that of the region, known or not', () => {
 });
 
 test('a region without certificates is refused, with the way out', () => {
-  expect(() => certificatePath('mx-central-1')).toThrow(/RDS in mx-central-1 .*give its path as databaseCa/);
-  expect(certificatePath('mx-central-1', '/own.pem')).toBe('rds-ca/own.pem');
+  expect(() => certificatePath('mx-central-1')).toThrow(/RDS in mx-central-1 .*give its path to JobDatabase as ca/);
+  expect(() => certificatePath('cn-north-1')).toThrow(/amazonaws\.com\.cn\/cn-north-1\/cn-north-1-bundle\.pem/);
+  expect(certificatePath('mx-central-1', CA_FILE)).toBe('rds-ca/own.pem');
 });

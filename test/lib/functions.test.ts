@@ -1,85 +1,145 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Duration, Size } from 'aws-cdk-lib';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as logs from 'aws-cdk-lib/aws-logs';
 import { expect, test } from 'vitest';
 import * as env from '../../functions/lambda/env.ts';
-import type { JobQueueProps } from '../../lib/index.ts';
-import { idOf, propertiesOf, synthesize } from './synthesize.ts';
+import { JobDatabase, type JobQueueFunctions, type JobQueueProps } from '../../lib/index.ts';
+import { CA_FILE, functionOf, idOf, propertiesOf, type Synthesized, synthesize } from './synthesize.ts';
 
-const { queue, template } = synthesize();
-const all = Object.keys(queue.functions) as (keyof typeof queue.functions)[];
-const outside = ['authorize', 'openapi', 'health', 'fallback'] as const;
+type Name = keyof JobQueueFunctions;
+const usual = synthesize();
+const names = Object.keys(usual.queue.functions) as Name[];
+const withDatabase: Name[] = ['enqueue', 'jobsRead', 'manage', 'ready', 'metrics', 'work', 'reap', 'migrate', 'rotate'];
+const outside: Name[] = ['authorize', 'openapi', 'health', 'fallback'];
 
 /** What the template sets for a function, intrinsics as text. */
-function environmentOf(name: keyof typeof queue.functions, of = { queue, template }): Record<string, string> {
-  const { Variables } = propertiesOf(of.template, of.queue.functions[name]).Environment;
+function environmentOf(name: Name, of: Synthesized = usual): Record<string, string> {
+  const { Variables } = propertiesOf(of.template, functionOf(of, name)).Environment;
   return Object.fromEntries(
     Object.entries(Variables).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)]),
   );
 }
 
 test('every handler is a function of the stack', () => {
-  expect(globSync('functions/*/handler.ts', { cwd: fileURLToPath(new URL('../..', import.meta.url)) })).toHaveLength(
-    all.length,
-  );
+  const handlers = globSync('functions/*/handler.ts', { cwd: fileURLToPath(new URL('../..', import.meta.url)) });
+  expect(handlers).toHaveLength(names.length);
+  expect(names.toSorted()).toEqual([...withDatabase, ...outside].toSorted());
 });
 
-test.each(all)('%s runs on Node 24 and Graviton, and keeps its log for a month', (name) => {
-  const fn = propertiesOf(template, queue.functions[name]);
+test.each<[string, Partial<JobQueueProps>, Name[]]>([
+  ['without an API', { api: false }, ['work', 'reap', 'migrate', 'rotate']],
+  ['with IAM at the API', { auth: 'iam' }, names.filter((name) => name !== 'authorize')],
+  ['with IAM at the database', { databaseAuth: 'iam' }, names.filter((name) => name !== 'rotate')],
+  [
+    'with migrations of your own',
+    { databaseAuth: 'iam', migrations: 'external' },
+    names.filter((name) => name !== 'rotate' && name !== 'migrate'),
+  ],
+])('%s there are only the functions that are needed', (_, props, expected) => {
+  const { queue } = synthesize(() => props);
+  expect(Object.keys(queue.functions).toSorted()).toEqual(expected.toSorted());
+  expect(queue.tokens === undefined).toBe(!expected.includes('authorize'));
+});
+
+test.each(names)('%s runs on Node 24 and Graviton, and keeps its log for a month', (name) => {
+  const fn = propertiesOf(usual.template, functionOf(usual, name));
   expect(fn).toMatchObject({ Runtime: 'nodejs24.x', Architectures: ['arm64'], Handler: 'index.handler' });
   const NODE_OPTIONS = `--enable-source-maps${name === 'work' ? ' --max-semi-space-size=2' : ''}`;
   expect(fn.Environment.Variables).toMatchObject({ LOG_LEVEL: 'info', NODE_OPTIONS });
-  const log = template.toJSON().Resources[fn.LoggingConfig.LogGroup.Ref];
+  const log = usual.template.toJSON().Resources[fn.LoggingConfig.LogGroup.Ref];
   expect(log).toMatchObject({ Properties: { RetentionInDays: 30 }, DeletionPolicy: 'Delete' });
 });
 
-/** What the policies of a function's role say. */
-function statementsOf(name: keyof typeof queue.functions): unknown[] {
-  const role = propertiesOf(template, queue.functions[name]).Role['Fn::GetAtt'][0];
-  const policies = Object.values(template.findResources('AWS::IAM::Policy')).filter(({ Properties }) =>
-    Properties.Roles.some(({ Ref }: { Ref: string }) => Ref === role),
+test('requests are traced, what the clock starts is not', () => {
+  const traced = names.filter(
+    (name) => propertiesOf(usual.template, functionOf(usual, name)).TracingConfig.Mode === 'Active',
   );
-  return policies.flatMap(({ Properties }) => Properties.PolicyDocument.Statement);
-}
-
-const mayRead = (secret: string | undefined) => ({
-  Action: ['secretsmanager:DescribeSecret', 'secretsmanager:GetSecretValue'],
-  Effect: 'Allow',
-  Resource: { Ref: secret },
+  expect(names.filter((name) => !traced.includes(name))).toEqual(['work', 'reap', 'migrate', 'rotate']);
 });
 
-const inside = all.filter((name) => !(outside as readonly string[]).includes(name));
-test.each(inside)('%s may read the database secret and nothing else', (name) => {
-  const [attachment] = Object.keys(template.findResources('AWS::SecretsManager::SecretTargetAttachment'));
-  expect(statementsOf(name)).toEqual([mayRead(attachment)]);
-  expect(environmentOf(name)).toMatchObject({ DATABASE_SECRET_ARN: expect.stringContaining('SecretAttachment') });
-});
-
-test.each(outside)('%s knows nothing of the database, and is not in its network', (name) => {
-  expect(environmentOf(name)).not.toHaveProperty('DATABASE_SECRET_ARN');
-  expect(propertiesOf(template, queue.functions[name])).not.toHaveProperty('VpcConfig');
-  expect(statementsOf(name)).toEqual(name === 'authorize' ? [mayRead(idOf(queue.tokens))] : []);
-});
-
-test('nobody but the authorizer may read the tokens', () => {
-  expect(all.filter((name) => JSON.stringify(statementsOf(name)).includes(idOf(queue.tokens)))).toEqual(['authorize']);
-  expect(template.toJSON().Resources[idOf(queue.functions.authorize)].Properties.Environment.Variables).toMatchObject({
-    TOKENS_SECRET_ARN: { Ref: idOf(queue.tokens) },
-  });
+test('advanced props are those of every function', () => {
+  const own = synthesize(() => ({
+    advanced: { architecture: lambda.Architecture.X86_64, logRetention: logs.RetentionDays.ONE_WEEK },
+  }));
+  for (const name of names) {
+    const fn = propertiesOf(own.template, functionOf(own, name));
+    expect(fn.Architectures).toEqual(['x86_64']);
+    expect(own.template.toJSON().Resources[fn.LoggingConfig.LogGroup.Ref].Properties.RetentionInDays).toBe(7);
+  }
 });
 
 test('a request may wait for a job as long as the gateway waits for the function', () => {
-  expect(propertiesOf(template, queue.functions.jobsRead).Timeout).toBe(29);
+  expect(propertiesOf(usual.template, functionOf(usual, 'jobsRead')).Timeout).toBe(29);
+});
+
+/** Logical ids of the secrets that the policies of a function's role let it read, and what else they allow. */
+function rightsOf(name: Name, of: Synthesized = usual): { reads: string[]; others: string[] } {
+  const role = propertiesOf(of.template, functionOf(of, name)).Role['Fn::GetAtt'][0];
+  const policies = Object.values(of.template.findResources('AWS::IAM::Policy')).filter(({ Properties }) =>
+    Properties.Roles.some(({ Ref }: { Ref: string }) => Ref === role),
+  );
+  const statements = policies.flatMap(({ Properties }) => Properties.PolicyDocument.Statement);
+  const reading = ({ Action }: { Action: string[] }) => Action.includes('secretsmanager:GetSecretValue');
+  return {
+    reads: statements
+      .filter(reading)
+      .flatMap(({ Resource }) => [Resource].flat())
+      .map((resource) => resource.Ref ?? JSON.stringify(resource)),
+    others: statements
+      .filter((statement) => !reading(statement))
+      .flatMap(({ Action }) => [Action].flat())
+      .toSorted(),
+  };
+}
+
+const loginId = usual.queue.loginSecret && idOf(usual.queue.loginSecret);
+const adminArn = JSON.stringify({ 'Fn::GetAtt': ['JobsDatabaseInstanceF5CE9CC7', 'MasterUserSecret.SecretArn'] });
+
+test.each(withDatabase.filter((name) => name !== 'migrate' && name !== 'rotate'))(
+  '%s may read the login of the functions, and do nothing else',
+  (name) => {
+    const others =
+      name === 'work' || name === 'reap' ? ['sqs:GetQueueAttributes', 'sqs:GetQueueUrl', 'sqs:SendMessage'] : [];
+    expect(rightsOf(name)).toEqual({ reads: [loginId], others });
+    expect(environmentOf(name)).toMatchObject({ DATABASE_SECRET_ARN: JSON.stringify({ Ref: loginId }) });
+  },
+);
+
+test('the login that migrates is for the migration alone', () => {
+  expect(rightsOf('migrate')).toEqual({ reads: [adminArn, loginId], others: [] });
+  expect(names.filter((name) => rightsOf(name).reads.includes(adminArn))).toEqual(['migrate']);
+});
+
+test.each(outside)('%s knows nothing of the database, and is not in its network', (name) => {
+  expect(Object.keys(environmentOf(name)).filter((variable) => variable.startsWith('DATABASE_'))).toEqual([]);
+  expect(propertiesOf(usual.template, functionOf(usual, name))).not.toHaveProperty('VpcConfig');
+  const reads = name === 'authorize' && usual.queue.tokens ? [idOf(usual.queue.tokens)] : [];
+  expect(rightsOf(name)).toEqual({ reads, others: [] });
+});
+
+test('with IAM each function connects as its own role', () => {
+  const own = synthesize(() => ({ databaseAuth: 'iam' }));
+  const users = withDatabase
+    .filter((name) => name !== 'rotate')
+    .map((name) => [name, environmentOf(name, own).DATABASE_USER]);
+  expect(Object.fromEntries(users)).toEqual({
+    enqueue: 'millrace_producer',
+    jobsRead: 'millrace_reader',
+    ready: 'millrace_reader',
+    metrics: 'millrace_reader',
+    manage: 'millrace_operator',
+    work: 'millrace_worker',
+    reap: 'millrace_reaper',
+    migrate: undefined,
+  });
+  expect(rightsOf('enqueue', own)).toEqual({ reads: [], others: ['rds-db:connect'] });
 });
 
 test('the functions can read what the template sets: the defaults', () => {
-  expect(env.readEnv(env.enqueueEnv, environmentOf('enqueue'))).toEqual({ PAYLOAD_MAX_BYTES: 262_144 });
-  expect(env.readEnv(env.workerEnv, environmentOf('work'))).toEqual({
-    WORKER_CONCURRENCY: 10,
-    WORKER_TRANSACTIONS: 2,
-    WORKER_LINGER_SECONDS: 60,
-  });
-  expect(env.readEnv(env.reapEnv, environmentOf('reap'))).toEqual({
+  expect(env.readEnv(env.enqueueEnv, environmentOf('enqueue'))).toMatchObject({ PAYLOAD_MAX_BYTES: 262_144 });
+  expect(env.readEnv(env.reapEnv, environmentOf('reap'))).toMatchObject({
     RETENTION_DAYS: 7,
     DEAD_RETENTION_DAYS: 30,
     IDEMPOTENCY_RETENTION_DAYS: 1,
@@ -88,19 +148,14 @@ test('the functions can read what the template sets: the defaults', () => {
 
 test('props become settings', () => {
   const own = synthesize(() => ({
-    workerTimeout: Duration.minutes(10),
-    workerMemory: Size.gibibytes(1),
-    workerConcurrency: 3,
-    workerTransactions: 0,
-    maxPayload: Size.mebibytes(1),
+    advanced: { maxPayload: Size.mebibytes(1) },
     retention: Duration.days(1),
     deadRetention: Duration.days(365),
     idempotencyRetention: Duration.days(3),
-    databaseCa: fileURLToPath(import.meta.url),
+    auth: { issuer: 'https://login.example.com', audience: ['jobs'], roleClaim: 'role' },
+    database: JobDatabase.newInstance({ ca: CA_FILE }),
   }));
-  expect(propertiesOf(own.template, own.queue.functions.work)).toMatchObject({ Timeout: 600, MemorySize: 1024 });
-  expect(environmentOf('work', own)).toMatchObject({ WORKER_CONCURRENCY: '3', WORKER_TRANSACTIONS: '0' });
-  expect(environmentOf('enqueue', own)).toMatchObject({ PAYLOAD_MAX_BYTES: '1048576' });
+  expect(environmentOf('enqueue', own)).toMatchObject({ PAYLOAD_MAX_BYTES: '1048576', JWT_ROLE_CLAIM: 'role' });
   expect(environmentOf('migrate', own)).toMatchObject({ DATABASE_CA_FILE: 'rds-ca/own.pem' });
   expect(environmentOf('reap', own)).toMatchObject({
     RETENTION_DAYS: '1',
@@ -110,17 +165,17 @@ test('props become settings', () => {
 });
 
 test.each<[Partial<JobQueueProps>, string]>([
-  [{ workerConcurrency: 0 }, 'workerConcurrency must be a whole number from 1 to 1000, not 0'],
-  [{ workerConcurrency: 1.5 }, 'workerConcurrency must be a whole number from 1 to 1000, not 1.5'],
-  [{ workerTransactions: -1 }, 'workerTransactions must be a whole number from 0 to 100, not -1'],
-  [{ maxPayload: Size.mebibytes(5) }, 'maxPayload (bytes) must be a whole number from 1 to 4194304, not 5242880'],
+  [
+    { advanced: { maxPayload: Size.mebibytes(5) } },
+    'advanced.maxPayload (bytes) must be a whole number from 1 to 4194304, not 5242880',
+  ],
   [{ retention: Duration.days(0) }, 'retention (days) must be a whole number from 1 to 3650, not 0'],
+  [{ retention: Duration.hours(36) }, 'retention (days) must be a whole number from 1 to 3650, not 1.5'],
   [{ deadRetention: Duration.days(3651) }, 'deadRetention (days) must be a whole number from 1 to 3650, not 3651'],
   [
     { idempotencyRetention: Duration.days(0) },
     'idempotencyRetention (days) must be a whole number from 1 to 3650, not 0',
   ],
-  [{ workerTimeout: Duration.seconds(10) }, 'workerTimeout must be at least 15 s, not 10 s'],
 ])('%o is refused at synth', (props, sentence) => {
   expect(() => synthesize(() => props)).toThrow(sentence);
 });

@@ -2,13 +2,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { App, CfnElement, Stack } from 'aws-cdk-lib';
+import { App, type AppProps, CfnElement, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
+import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type { IConstruct } from 'constructs';
-import { contracts } from '#contracts';
-import { JobQueue, type JobQueueProps } from '../../lib/index.ts';
+import { JobQueue, type JobQueueFunctions, type JobQueueProps } from '../../lib/index.ts';
 
-const { context } = JSON.parse(readFileSync(new URL('../../cdk.json', import.meta.url), 'utf8'));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { context } = JSON.parse(readFileSync(join(root, 'cdk.json'), 'utf8'));
 
 // CDK's own check of a template takes three times as long as the rest; app.test.ts makes it once.
 process.env.CDK_VALIDATION = 'false';
@@ -18,6 +19,16 @@ export interface Synthesized {
   readonly template: Template;
 }
 
+/** A PEM file with a certificate. */
+export const CA_FILE = fileURLToPath(new URL('../functions/certificates/ca.pem', import.meta.url));
+
+/** The sample jobs. */
+export const SAMPLE = {
+  contracts: 'functions/jobs/contracts.ts',
+  processors: 'functions/jobs/processors.ts',
+  projectRoot: root,
+} as const satisfies JobQueueProps;
+
 /**
  * Synthesizes a queue with the sample jobs, and what `define` adds to it. Handlers are not bundled here.
  * The props may need a scope: `(stack) => ({ vpc: new Vpc(stack, 'Vpc') })`.
@@ -26,21 +37,32 @@ export function synthesize(
   props: (stack: Stack) => Partial<JobQueueProps> = () => ({}),
   define: (queue: JobQueue, stack: Stack) => void = () => {},
 ): Synthesized {
-  const outdir = mkdtempSync(join(tmpdir(), 'millrace-synth-'));
-  try {
-    const app = new App({ outdir, context: { ...context, 'aws:cdk:bundling-stacks': [] } });
+  return inApp({}, (app) => {
     const stack = new Stack(app, 'Millrace');
-    const queue = new JobQueue(stack, 'Jobs', {
-      contracts,
-      contractsEntry: fileURLToPath(import.meta.resolve('#contracts')),
-      processorsEntry: fileURLToPath(import.meta.resolve('#processors')),
-      ...props(stack),
-    });
+    const queue = new JobQueue(stack, 'Jobs', { ...SAMPLE, ...props(stack) });
     define(queue, stack);
     return { queue, template: Template.fromStack(stack) };
+  });
+}
+
+/**
+ * Defines an app whose handlers are not bundled, and leaves nothing behind of it.
+ * @param own - props of the app. Default: the context is that of cdk.json
+ */
+export function inApp<Result>(own: AppProps, define: (app: App) => Result): Result {
+  const outdir = mkdtempSync(join(tmpdir(), 'millrace-synth-'));
+  try {
+    return define(new App({ outdir, ...own, context: { ...(own.context ?? context), 'aws:cdk:bundling-stacks': [] } }));
   } finally {
     rmSync(outdir, { recursive: true, force: true });
   }
+}
+
+/** A function of the queue, by its name in `queue.functions`. */
+export function functionOf({ queue }: Synthesized, name: keyof JobQueueFunctions): lambda.Function {
+  const fn = queue.functions[name];
+  if (fn === undefined) throw new Error(`this queue has no function ${name}`);
+  return fn;
 }
 
 /** Logical id of a construct's resource. */

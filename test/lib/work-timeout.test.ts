@@ -9,6 +9,8 @@ const kinds = (...timeouts: number[]) =>
   Object.fromEntries(
     timeouts.map((timeoutSeconds, at) => [`kind.${at}`, defineJob({ payload: z.unknown(), timeoutSeconds })]),
   );
+const timeoutOf = (timeouts: number[], given?: Duration) =>
+  workTimeout('workers.default.timeout', kinds(...timeouts), 60, given).toSeconds();
 
 test.each([
   ['lingering, the longest kind and two margins', [5, 300, 30], 370],
@@ -17,21 +19,30 @@ test.each([
   ['at most what Lambda allows', [840], 900],
   ['whole seconds, rounded up', [100.5], 171],
 ])('by default %s', (_, timeouts, seconds) => {
-  expect(workTimeout(kinds(...timeouts), 60).toSeconds()).toBe(seconds);
+  expect(timeoutOf(timeouts)).toBe(seconds);
 });
 
 test('a given timeout holds if the longest kind and two margins fit', () => {
-  expect(workTimeout(kinds(290), 60, Duration.minutes(5)).toSeconds()).toBe(300);
+  expect(timeoutOf([290], Duration.minutes(5))).toBe(300);
 });
 
-test('a kind that no run could finish is refused by name', () => {
-  expect(() => workTimeout(kinds(5, 291), 60, Duration.minutes(5))).toThrow(
-    'workerTimeout must be at least 301 s, not 300 s: a job of kind "kind.1" may take 291 s',
-  );
-});
-
-test('more than Lambda allows is refused', () => {
-  expect(() => workTimeout(kinds(5), 60, Duration.seconds(901))).toThrow('workerTimeout must be at most 900 s');
+test.each<[string, number[], Duration, string]>([
+  [
+    'a kind that no run could finish',
+    [5, 291],
+    Duration.minutes(5),
+    'workers.default.timeout must be at least 301 s, not 300 s: a job of kind "kind.1" may take 291 s',
+  ],
+  [
+    'too little for any run',
+    [],
+    Duration.seconds(9),
+    'workers.default.timeout must be at least 10 s, not 9 s: a run keeps',
+  ],
+  ['more than Lambda allows', [5], Duration.seconds(901), 'must be whole seconds, at most 900 s'],
+  ['a fraction of a second', [5], Duration.millis(60_500), "at most 900 s, which is Lambda's limit, not 60.5 s"],
+])('%s is refused', (_, timeouts, given, sentence) => {
+  expect(() => timeoutOf(timeouts, given)).toThrow(sentence);
 });
 
 test('the margin is the one that the engine keeps', () => {

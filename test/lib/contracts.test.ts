@@ -1,0 +1,88 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { contracts as samples } from '../../functions/jobs/contracts.ts';
+import { readContracts } from '../../lib/contracts.ts';
+import { folderInProject } from '../support/typescript.ts';
+
+/** Path of a module with that text, in a folder where `millrace/queue` and `zod` are found. */
+async function moduleOf(text: string, name = 'contracts.ts', others: Record<string, string> = {}): Promise<string> {
+  const folder = await folderInProject('contracts');
+  for (const [file, contents] of Object.entries({ ...others, [name]: text }))
+    await writeFile(join(folder, file), contents);
+  return join(folder, name);
+}
+
+const IMPORTS = `import * as z from 'zod'; import { defineJob } from 'millrace/queue';`;
+
+test('the sample contracts are read as they are', () => {
+  const read = readContracts(fileURLToPath(import.meta.resolve('#contracts')));
+  const settings = (contracts: typeof read) =>
+    Object.entries(contracts).map(([kind, { payload: _, ...others }]) => [kind, others]);
+  expect(settings(read)).toEqual(settings(samples));
+  expect(read['hello.greet']?.payload.safeParse({ name: 'Ada' }).success).toBe(true);
+});
+
+test.each([
+  ['contracts.mjs', `${IMPORTS} export const contracts = { a: defineJob({ payload: z.object({}), queue: 'q' }) };`],
+  [
+    'contracts.cjs',
+    `const z = require('zod'); exports.contracts = { a: require('millrace/queue').defineJob({ payload: z.object({}), queue: 'q' }) };`,
+  ],
+  [
+    'contracts.cts',
+    `import z = require('zod'); import queue = require('millrace/queue');
+     export const contracts = { a: queue.defineJob({ payload: z.object({}), queue: 'q' }) };`,
+  ],
+])('%s is read, whichever way it is written', async (name, text) => {
+  expect(readContracts(await moduleOf(text, name)).a?.queue).toBe('q');
+});
+
+test('it may import modules and data of its own, and know where it is', async () => {
+  const path = await moduleOf(
+    `${IMPORTS}
+     import { readFileSync } from 'node:fs';
+     import limits from './limits.json' with { type: 'json' };
+     import { queue } from './queue.js';
+     const text = readFileSync(new URL('name.txt', import.meta.url), 'utf8');
+     export const contracts = { [text]: defineJob({ payload: z.object({}), queue, ...limits }) };`,
+    'contracts.ts',
+    {
+      'queue.ts': `export const queue: string = 'reports';`,
+      'limits.json': '{"timeoutSeconds": 7}',
+      'name.txt': 'a.b',
+    },
+  );
+  expect(readContracts(path)).toMatchObject({ 'a.b': { queue: 'reports', timeoutSeconds: 7 } });
+});
+
+describe('a module that cannot be used is refused with a sentence', () => {
+  test('it is not there', () => {
+    expect(() => readContracts('/nowhere/contracts.ts')).toThrow(
+      /^There is no contracts module \/nowhere\/contracts.ts/,
+    );
+  });
+
+  test.each([
+    ['exports nothing', 'export const jobs = {};', /contracts\.ts does not export contracts/],
+    ['exports no object', 'export const contracts = 7;', /must be an object with a contract for each kind/],
+    [
+      'made a contract by hand',
+      `${IMPORTS} export const contracts = { ok: defineJob({ payload: z.object({}) }), own: { payload: z.object({}) } };`,
+      /^The contract of "own" in .*contracts\.ts was not made by defineJob/,
+    ],
+    ['throws', `throw new Error('no such thing');`, /contracts\.ts threw while it was read: no such thing/],
+    [
+      'has a setting out of bounds',
+      `${IMPORTS} export const contracts = { a: defineJob({ payload: z.object({}), timeoutSeconds: 900 }) };`,
+      /contracts\.ts threw while it was read: timeoutSeconds must lie from 0\.001 to 840, not 900/,
+    ],
+    ['waits at its top level', 'export const contracts = await Promise.resolve({});', /has an await at its top level/],
+    ['does not parse', 'export const contracts = {', /cannot be read:\n.*contracts\.ts:1: Expected/],
+    ['imports what is not there', `import './missing.js';`, /cannot be read:\n.*contracts\.ts:1: Could not resolve/],
+  ])('it %s', async (_, text, sentence) => {
+    const path = await moduleOf(text);
+    expect(() => readContracts(path)).toThrow(sentence);
+  });
+});
