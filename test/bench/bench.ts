@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-for (const name of ['claim', 'worker', 'latency']) {
+for (const name of ['load', 'claim', 'worker', 'latency']) {
   const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const { status } = spawnSync(process.execPath, [script, ...process.argv.slice(2)], { stdio: 'inherit' });
   if (status !== 0) process.exitCode = 1;
