@@ -2,7 +2,7 @@
 import { whenOrphaned } from '../local/orphan.ts';
 import { reporter } from '../local/reporter.ts';
 import { type Runtime, startRuntime } from '../local/runtime.ts';
-import { readSettings } from '../local/settings.ts';
+import { readSettings, type Settings } from '../local/settings.ts';
 
 const abort = new AbortController();
 let runtime: Runtime | undefined;
@@ -24,13 +24,8 @@ try {
     report: reporter(console.log, { verbose: process.env.LOG_LEVEL === 'debug' }),
     signal: abort.signal,
   });
-  const { url } = runtime;
-  console.log(`millrace ready ${url}`);
-  if (settings.auth) console.log('it wants tokens:  TOKEN=$(npm run -s token -- create --name me --role operator)');
-  const token = settings.auth ? '-H "authorization: Bearer $TOKEN" ' : '';
-  console.log(
-    `try it:  curl ${url}/jobs ${token}-H 'content-type: application/json' -d '{"kind":"hello.greet","payload":{"name":"Ada"}}'`,
-  );
+  console.log(`millrace ready ${runtime.url}`);
+  for (const line of hints(runtime, settings)) console.log(line);
   console.log('Ctrl-C drains and stops.');
   process.send?.('ready');
   void runtime.lost.then(async (error) => {
@@ -39,6 +34,17 @@ try {
   });
 } catch (error) {
   fail(error);
+}
+
+/** What to do now. */
+function hints({ url, hasApi }: Runtime, { auth }: Settings): string[] {
+  if (!hasApi)
+    return ['there is no HTTP API: jobs come in by SQL, into the database that .millrace/runtime.json names'];
+  const authorization = auth ? '-H "authorization: Bearer $TOKEN" ' : '';
+  return [
+    ...(auth ? ['it wants tokens:  TOKEN=$(npm run -s token -- create --name me --role operator)'] : []),
+    `try it:  curl ${url}/jobs ${authorization}-H 'content-type: application/json' -d '{"kind":"hello.greet","payload":{"name":"Ada"}}'`,
+  ];
 }
 
 function gone(): void {
