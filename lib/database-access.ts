@@ -49,7 +49,7 @@ export class DatabaseRoles {
   of(role: DatabaseRole): DatabaseAccess {
     if (role === 'admin') return this.#admin();
     if (role === 'rotator') return this.#rotator();
-    if (this.#props.auth === 'iam') return this.#byToken(`millrace_${role}`);
+    if (this.#props.auth === 'iam') return this.#byToken(`millrace_${role}_iam`);
     return this.#access({ secrets: { DATABASE_SECRET_ARN: this.#loginSecret } });
   }
 
@@ -57,7 +57,7 @@ export class DatabaseRoles {
     return required(this.login?.secret ?? this.#props.database.login, 'login');
   }
 
-  /** It makes the login that functions use, or lets their roles in by token. */
+  /** It makes the login that functions use, or those that they use with a token. */
   #admin(): DatabaseAccess {
     const admin = required(this.#props.database.adminSecret, 'admin login');
     return this.#access({

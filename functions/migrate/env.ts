@@ -4,6 +4,6 @@ import * as z from 'zod';
 export const loginsEnv = z.object({
   /** ARN of a JSON secret with username and password: the login of all functions, a member of every role of the queue. */
   LOGIN_SECRET_ARN: z.string().optional(),
-  /** `true`: each role of the queue is itself a login, by IAM. */
+  /** `true`: makes a login by IAM for each role of the queue. */
   IAM_LOGINS: z.enum(['true', 'false']).optional(),
 });

@@ -3,7 +3,6 @@ import { loginWith } from '../lambda/connect.ts';
 import type { DatabasePlace } from '../lambda/env.ts';
 import { type Credentials, type ReadSecret, secretReader } from '../lambda/secret.ts';
 import { execute, setPassword, whilePasswordsStay } from '../lambda/set-password.ts';
-import { refuseTokensFor } from './inherited-tokens.ts';
 import { allowed, LoginError } from './login-error.ts';
 import { adminOf } from './queue-roles.ts';
 import { isRight, type LogIn, tryLogin } from './try-login.ts';
@@ -70,7 +69,6 @@ export async function makeLogin(client: pg.Client, arn: string, place: DatabaseP
   const current = async () => (await read('AWSCURRENT')) as Credentials;
   const made = await whilePasswordsStay(client, async (): Promise<MadeLogin> => {
     const { username: login } = await current();
-    await refuseTokensFor(client, login);
     const isNew = await makeRole(client, login, admin, arn);
     const known = !isNew && isRight(await refusalOf(read, logIn));
     await allowed(

@@ -215,7 +215,7 @@ describe('an instance that is there already', () => {
   test('imported, needs no login that migrates where no deploy migrates', () => {
     const of = with_(() => ({}), { migrations: 'external', databaseAuth: 'iam' });
     expect(environmentOf(of, 'work')).toMatchObject({
-      DATABASE_USER: 'millrace_worker',
+      DATABASE_USER: 'millrace_worker_iam',
       DATABASE_HOST: 'main.example.com',
     });
     expect(JSON.stringify(of.template.toJSON())).not.toContain('DATABASE_SECRET_ARN');
@@ -307,7 +307,7 @@ describe('an Aurora cluster', () => {
       .map(({ Resource }) => JSON.stringify(Resource));
     expect(connects).toHaveLength(7);
     for (const resource of connects) {
-      expect(resource).toMatch(/:dbuser:cluster-ABCDEFGHIJKL\/millrace_(producer|reader|operator|worker|reaper)"/);
+      expect(resource).toMatch(/:dbuser:cluster-ABCDEFGHIJKL\/millrace_(producer|reader|operator|worker|reaper)_iam"/);
     }
   });
 });
