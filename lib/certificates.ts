@@ -56,11 +56,15 @@ function ownPath(own: string): string {
   return OWN;
 }
 
-/** Where AWS says that those of a region are; China has servers of its own. */
+/** Where AWS has those of a region, by the beginning of its name: two partitions have servers of their own. */
+const TRUST_STORES = {
+  'cn-': 'rds-truststore.s3.cn-north-1.amazonaws.com.cn',
+  'us-gov-': 'truststore.pki.us-gov-west-1.rds.amazonaws.com',
+  '': 'truststore.pki.rds.amazonaws.com',
+};
+
 function bundleUrl(region: string): string {
-  const host = region.startsWith('cn-')
-    ? 'rds-truststore.s3.cn-north-1.amazonaws.com.cn'
-    : 'truststore.pki.rds.amazonaws.com';
+  const [, host] = Object.entries(TRUST_STORES).find(([beginning]) => region.startsWith(beginning)) ?? [];
   return `https://${host}/${region}/${region}-bundle.pem`;
 }
 

@@ -21,7 +21,7 @@ export function checkLogins(database: BoundDatabase, { auth, migrations }: Datab
   if (migrations === 'external' && auth === 'secret' && database.login === undefined) {
     throw new Error(
       "The login of the database is missing: with migrations: 'external' no deploy makes one. Give a login that is a member of " +
-        "the five millrace roles to JobDatabase, or set databaseAuth: 'iam'.",
+        "the five millrace roles to JobDatabase, or set databaseAuth: 'iam' and make its logins (docs/roles.md).",
     );
   }
 }

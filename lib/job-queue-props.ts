@@ -45,8 +45,7 @@ export interface JobQueueProps {
   readonly database?: JobDatabase;
   /**
    * How functions log in to the database: with the password of one login, rotated each 30 days, or each with its own IAM
-   * token. `iam` needs an RDS instance or an Aurora cluster. Choose it before the first deploy: the roles in the database take
-   * either passwords or tokens, so a deploy that changes it fails until somebody has changed these (docs/roles.md).
+   * token, for the one role that it needs. `iam` needs an RDS instance or an Aurora cluster.
    * @default 'secret'
    */
   readonly databaseAuth?: DatabaseAuth;
@@ -73,7 +72,8 @@ export interface JobQueueProps {
   readonly idempotencyRetention?: Duration;
   /**
    * Who brings the database to the schema of a release: each deploy before its code takes traffic, or you (`external`), with
-   * `npx millrace migrate`. `external` with `databaseAuth: 'secret'` needs a database with a `login`.
+   * `npx millrace migrate`. `external` with `databaseAuth: 'secret'` needs a database with a `login`, and with `'iam'` one login
+   * for each role, which you make as docs/roles.md has it.
    * @default 'onDeploy'
    */
   readonly migrations?: 'onDeploy' | 'external';

@@ -148,7 +148,7 @@ export class JobQueue extends MeasuredConstruct implements ec2.IConnectable {
   }
 
   /**
-   * Lets an AWS principal enqueue jobs over the API and look one up, nothing else.
+   * Lets an AWS principal enqueue jobs over the API and look one up, its payload and result included; nothing else.
    * @throws Error that says what to do instead, unless `auth` is 'iam'
    */
   grantEnqueue(grantee: iam.IGrantable): iam.Grant {

@@ -4,10 +4,10 @@ import * as rds from 'aws-cdk-lib/aws-rds';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge.ts';
 import type { BoundDatabase, DatabaseContext } from './database.ts';
+import { diskOf } from './disk.ts';
 import { maxConnectionsOf } from './instance-memory.ts';
 import type { NewInstanceProps } from './job-database-props.ts';
 import type { Network } from './network.ts';
-import { whole } from './settings.ts';
 
 const NAME = 'millrace';
 
@@ -80,20 +80,6 @@ export class Database extends Construct {
     network.allowFunctionsTo(this.instance);
     acknowledge(this.instance, REASONS);
   }
-}
-
-/** What RDS has of this kind of disk, and by how much more a disk must be allowed to grow at least. */
-const LEAST_GIBIBYTES = 20;
-const MOST_GIBIBYTES = 65_536;
-const LEAST_GROWTH_PER_CENT = 10;
-
-function diskOf({ allocatedGibibytes = 20, maxAllocatedGibibytes }: NewInstanceProps) {
-  const most = Math.floor((MOST_GIBIBYTES * 100) / (100 + LEAST_GROWTH_PER_CENT));
-  whole('allocatedGibibytes', allocatedGibibytes, LEAST_GIBIBYTES, most);
-  const growth = maxAllocatedGibibytes ?? Math.min(MOST_GIBIBYTES, Math.max(100, 2 * allocatedGibibytes));
-  const least = Math.ceil((allocatedGibibytes * (100 + LEAST_GROWTH_PER_CENT)) / 100);
-  whole('maxAllocatedGibibytes, a tenth above allocatedGibibytes at least,', growth, least, MOST_GIBIBYTES);
-  return { allocatedGibibytes, maxAllocatedGibibytes: growth };
 }
 
 function placeIn({ databasePlace }: Network) {

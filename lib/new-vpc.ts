@@ -1,5 +1,6 @@
-import { Annotations, RemovalPolicy } from 'aws-cdk-lib';
+import { Annotations, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type { Egress } from './job-queue-props.ts';
@@ -87,6 +88,20 @@ function logRefusals(scope: Construct, vpc: ec2.Vpc): void {
   vpc.addFlowLog('RefusedTraffic', {
     trafficType: ec2.FlowLogTrafficType.REJECT,
     maxAggregationInterval: ec2.FlowLogMaxAggregationInterval.TEN_MINUTES,
-    destination: ec2.FlowLogDestination.toCloudWatchLogs(logGroup as logs.ILogGroup),
+    destination: ec2.FlowLogDestination.toCloudWatchLogs(logGroup as logs.ILogGroup, flowLogRole(scope)),
   });
+}
+
+/** As CDK makes it, but for flow logs of this account alone: the service acts for others too. */
+function flowLogRole(scope: Construct): iam.IRole {
+  const stack = Stack.of(scope);
+  const flowLogs = stack.formatArn({ service: 'ec2', resource: 'vpc-flow-log', resourceName: '*' });
+  const role: unknown = new iam.Role(scope, 'RefusedTrafficRole', {
+    description: 'Writes down who was turned away from the VPC of the job queue',
+    assumedBy: new iam.ServicePrincipal('vpc-flow-logs.amazonaws.com', {
+      conditions: { StringEquals: { 'aws:SourceAccount': stack.account }, ArnLike: { 'aws:SourceArn': flowLogs } },
+    }),
+  });
+  // Role is an IRole in all but exactOptionalPropertyTypes, which CDK's types do not know.
+  return role as iam.IRole;
 }

@@ -67,11 +67,26 @@ export function scheduleWorkers(scope: Construct, schedules: Schedules, workers:
   }
 }
 
-/** Which function to start for which queue: JSON, for the variable WAKE_FUNCTIONS. `*` is every queue that is not named. */
+/** How long the name of a function may be; a deploy makes it up. */
+const FUNCTION_NAME_LENGTH = 64;
+/** Of Lambda's 4,096 bytes for all variables of a function, what the others of an API function leave. */
+const WAKE_BYTES = 3072;
+
+/**
+ * Which function to start for which queue: JSON, for the variable WAKE_FUNCTIONS. `*` is every queue that is not named.
+ * @throws Error if that is more than the environment of a function has room for
+ */
 export function wakeFunctions(scope: Construct, workers: Workers): string {
-  const entries = workers.flatMap(({ plan, fn }) =>
+  const entries = workers.flatMap(({ plan, fn }): [queue: string, functionName: string][] =>
     plan.name === DEFAULT_WORKER ? [['*', fn.functionName]] : plan.queues.map((queue) => [queue, fn.functionName]),
   );
+  // What is written of each is "queue":"name",
+  const bytes = entries.reduce((sum, [queue]) => sum + queue.length + FUNCTION_NAME_LENGTH + 6, 2);
+  if (bytes > WAKE_BYTES) {
+    throw new Error(
+      `workers must name few enough queues that with pickup 'instant' the API can know them all: they take ${bytes} bytes there, of ${WAKE_BYTES}. Name fewer or shorter ones, or take another pickup.`,
+    );
+  }
   return Stack.of(scope).toJsonString(Object.fromEntries(entries));
 }
 

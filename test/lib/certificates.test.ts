@@ -26,6 +26,13 @@ test('the path is that of the region, known or not', () => {
 
 test('a region without certificates is refused, with the way out', () => {
   expect(() => certificatePath('mx-central-1')).toThrow(/RDS in mx-central-1 .*give its path to JobDatabase as ca/);
-  expect(() => certificatePath('cn-north-1')).toThrow(/amazonaws\.com\.cn\/cn-north-1\/cn-north-1-bundle\.pem/);
   expect(certificatePath('mx-central-1', CA_FILE)).toBe('rds-ca/own.pem');
+});
+
+test.each([
+  ['mx-central-1', 'https://truststore.pki.rds.amazonaws.com/mx-central-1/mx-central-1-bundle.pem'],
+  ['us-gov-east-1', 'https://truststore.pki.us-gov-west-1.rds.amazonaws.com/us-gov-east-1/us-gov-east-1-bundle.pem'],
+  ['cn-north-1', 'https://rds-truststore.s3.cn-north-1.amazonaws.com.cn/cn-north-1/cn-north-1-bundle.pem'],
+])('those of %s are at the servers of its partition', (region, url) => {
+  expect(() => certificatePath(region)).toThrow(url);
 });

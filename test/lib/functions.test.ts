@@ -80,7 +80,9 @@ function rightsOf(name: Name, of: Synthesized = usual): { reads: string[]; other
   const policies = Object.values(of.template.findResources('AWS::IAM::Policy')).filter(({ Properties }) =>
     Properties.Roles.some(({ Ref }: { Ref: string }) => Ref === role),
   );
-  const statements = policies.flatMap(({ Properties }) => Properties.PolicyDocument.Statement);
+  const statements = policies
+    .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
+    .filter(({ Effect }) => Effect === 'Allow');
   const reading = ({ Action }: { Action: string[] }) => Action.includes('secretsmanager:GetSecretValue');
   return {
     reads: statements
@@ -119,19 +121,19 @@ test.each(outside)('%s knows nothing of the database, and is not in its network'
   expect(rightsOf(name)).toEqual({ reads, others: [] });
 });
 
-test('with IAM each function connects as its own role', () => {
+test('with IAM each function connects as a login of its own', () => {
   const own = synthesize(() => ({ databaseAuth: 'iam' }));
   const users = withDatabase
     .filter((name) => name !== 'rotate')
     .map((name) => [name, environmentOf(name, own).DATABASE_USER]);
   expect(Object.fromEntries(users)).toEqual({
-    enqueue: 'millrace_producer',
-    jobsRead: 'millrace_reader',
-    ready: 'millrace_reader',
-    metrics: 'millrace_reader',
-    manage: 'millrace_operator',
-    work: 'millrace_worker',
-    reap: 'millrace_reaper',
+    enqueue: 'millrace_producer_iam',
+    jobsRead: 'millrace_reader_iam',
+    ready: 'millrace_reader_iam',
+    metrics: 'millrace_reader_iam',
+    manage: 'millrace_operator_iam',
+    work: 'millrace_worker_iam',
+    reap: 'millrace_reaper_iam',
     migrate: undefined,
   });
   expect(rightsOf('enqueue', own)).toEqual({ reads: [], others: ['rds-db:connect'] });

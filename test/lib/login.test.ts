@@ -49,7 +49,8 @@ test('the rotation may change that secret, and no other', () => {
   const role = template.toJSON().Resources[rotate].Properties.Role['Fn::GetAtt'][0];
   const statements = Object.values(template.findResources('AWS::IAM::Policy'))
     .filter(({ Properties }) => Properties.Roles.some(({ Ref }: { Ref: string }) => Ref === role))
-    .flatMap(({ Properties }) => Properties.PolicyDocument.Statement);
+    .flatMap(({ Properties }) => Properties.PolicyDocument.Statement)
+    .filter(({ Effect }) => Effect === 'Allow');
   expect(statements.flatMap(({ Action }) => Action).toSorted()).toEqual([
     'secretsmanager:DescribeSecret',
     'secretsmanager:GetSecretValue',

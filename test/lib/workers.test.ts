@@ -3,6 +3,7 @@ import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { describe, expect, test } from 'vitest';
 import * as env from '../../functions/lambda/env.ts';
+import type { Pickup } from '../../lib/index.ts';
 import { idOf, type Properties, propertiesOf, type Synthesized, synthesize } from './synthesize.ts';
 
 const STRIPE_ARN = 'arn:aws:secretsmanager:eu-central-1:111122223333:secret:stripe-AbCdEf';
@@ -122,4 +123,11 @@ describe('with workers of their own queues', () => {
       expect.stringMatching(/^JobsSchedulesRole/),
     ]);
   });
+});
+
+test('more queues than the API has room to know are refused, where it wakes workers', () => {
+  const queues = Array.from({ length: 40 }, (_, at) => `tenant-${at}-reports`);
+  const withPickup = (pickup: Pickup) => () => synthesize(() => ({ pickup, workers: { reports: { queues } } }));
+  expect(withPickup('instant')).toThrow(/^workers must name few enough queues .* they take \d{4} bytes there, of 3072/);
+  expect(withPickup('second')).not.toThrow();
 });

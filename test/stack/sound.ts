@@ -12,6 +12,7 @@ export function expectSound(template: Template): void {
   const resources = template.toJSON().Resources as Resources;
   expectOwnFunctionsAlike(resources);
   expectNarrowRights(resources);
+  expectNoConfusedDeputy(resources);
   expectClosedPorts(resources);
   expectKeptData(resources);
   expectGuardedRoutes(resources);
@@ -69,6 +70,22 @@ function expectNarrowRights(resources: Resources): void {
 /** The roles of CDK's custom resources, one for all stacks of an app, begin so. */
 function isOwn(id: string): boolean {
   return !/^(AWSCDK|Custom|LogRetention)/.test(id);
+}
+
+/** Their roles are those of functions and instances, which act for nobody else. */
+const RUN_CODE = ['lambda.amazonaws.com', 'ec2.amazonaws.com'];
+
+/** A service that acts for many accounts must not be led to act here for another. */
+function expectNoConfusedDeputy(resources: Resources): void {
+  for (const [id, { AssumeRolePolicyDocument }] of ofType(resources, 'AWS::IAM::Role').filter(([id]) => isOwn(id))) {
+    for (const { Principal, Condition } of AssumeRolePolicyDocument.Statement) {
+      if (RUN_CODE.includes(Principal.Service)) continue;
+      expect(Condition?.StringEquals?.['aws:SourceAccount'], `${id}: ${Principal.Service}`).toBeDefined();
+    }
+  }
+  for (const [id, { SourceArn, SourceAccount }] of ofType(resources, 'AWS::Lambda::Permission')) {
+    expect(SourceArn ?? SourceAccount, id).toBeDefined();
+  }
 }
 
 function expectClosedPorts(resources: Resources): void {
