@@ -1,11 +1,11 @@
-export type { BundlingProps, EsbuildProps } from './bundling-props.ts';
-export type { JobQueueFunctions } from './functions.ts';
+export type { BundlingProps, EsbuildProps } from './bundles/bundling-props.ts';
 export {
   type ExistingDatabaseProps,
   JobDatabase,
   type NewInstanceProps,
   type SecretDatabaseProps,
-} from './job-database.ts';
+} from './database/job-database.ts';
+export type { JobQueueFunctions } from './functions/functions.ts';
 export { JobQueue } from './job-queue.ts';
 export type {
   AdvancedProps,

@@ -4,8 +4,8 @@ import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import type * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import type * as sns from 'aws-cdk-lib/aws-sns';
-import type { BundlingProps } from './bundling-props.ts';
-import type { JobDatabase } from './job-database.ts';
+import type { BundlingProps } from './bundles/bundling-props.ts';
+import type { JobDatabase } from './database/job-database.ts';
 
 /** How soon a due job is picked up. See {@link JobQueueProps.pickup}. */
 export type Pickup = 'second' | 'instant' | 'minute';

@@ -1,6 +1,6 @@
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import { checkVariables } from './check-variables.ts';
 import type { JobQueueProps } from './job-queue-props.ts';
+import { checkVariables } from './workers/check-variables.ts';
 
 /**
  * Refuses what contradicts itself before anything is made of it. What concerns one part alone is refused there: workers in

@@ -3,7 +3,7 @@ import { readSecretText } from '../lambda/secret-text.ts';
 import { type Tokens, tokensOf } from '../lambda/tokens.ts';
 
 /**
- * Milliseconds for which the tokens of a secret are believed. The gateway believes an answer for another 30 s (lib/auth.ts): a
+ * Milliseconds for which the tokens of a secret are believed. The gateway believes an answer for another 30 s (lib/api/auth.ts): a
  * revoked token is out after 55 s at most, and 60 s are promised.
  */
 export const KEPT_MS = 25_000;

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { NODE_OPTIONS } from '../../lib/node-options.ts';
+import { NODE_OPTIONS } from '../../lib/functions/node-options.ts';
 import { API_HANDLERS, bareBundle, handlerBundle } from '../support/handler-bundle.ts';
 
 const { quick } = parseArgs({ options: { quick: { type: 'boolean', default: false } } }).values;

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { migrationsDirectory } from '../../functions/migrate/directory.ts';
 import { migrate } from '../../functions/migrate/runner.ts';
-import { WORK_NODE_OPTIONS } from '../../lib/node-options.ts';
+import { WORK_NODE_OPTIONS } from '../../lib/functions/node-options.ts';
 import { startPostgres } from '../../local/postgres.ts';
 import { createDatabase, openClient } from '../support/database.ts';
 import { type Drain, type Drained, KIND } from './drain.ts';

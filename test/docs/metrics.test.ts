@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import * as yaml from 'yaml';
 import * as z from 'zod';
-import { PUBLISHED_METRICS } from '../../lib/metrics.ts';
+import { PUBLISHED_METRICS } from '../../lib/watch/metrics.ts';
 import { adoptApp, launch, tokensIn } from '../local/project.ts';
 import { createDatabase, type Database } from '../support/database.ts';
 import { pendingJob } from '../support/factories.ts';

@@ -266,7 +266,7 @@ describe('tokens of a secret', () => {
     expect(await authorize(`Bearer ${tokens.reader}`)).toEqual(REFUSED);
   });
 
-  /** The gateway: it keeps an answer by token and route, for as long as lib/auth.ts tells it to (a test there says so). */
+  /** The gateway: it keeps an answer by token and route, for as long as lib/api/auth.ts tells it to (a test there says so). */
   function gatewayOf(authorize: (authorization: string, routeKey: string) => Promise<{ isAuthorized: boolean }>) {
     const answers = new Map<string, { isAuthorized: boolean; since: number }>();
     return async (token: string, routeKey = 'POST /jobs') => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { expect, test } from 'vitest';
-import { build, writeFiles } from '../../lib/build.ts';
+import { build, writeFiles } from '../../lib/bundles/build.ts';
 import { temporaryDirectory } from '../local/bundle.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
-import { build, writeFiles } from '../../lib/build.ts';
-import { SDK, sdkFiles } from '../../lib/sdk.ts';
+import { build, writeFiles } from '../../lib/bundles/build.ts';
+import { SDK, sdkFiles } from '../../lib/bundles/sdk.ts';
 import { startProcess } from '../../local/sandbox-process.ts';
 import { functionOf, temporaryDirectory } from '../local/bundle.ts';
 import { pendingJob, rowOf } from '../support/factories.ts';
@@ -70,6 +70,18 @@ describe('the bundle of a worker', () => {
       status: 'completed',
       result: { key: 'sk_live_1', waited: 'sk_live_1' },
     });
+  });
+
+  test.for([
+    ['while its sandbox starts', undefined, ['evaluated', 'tick']],
+    ['with secrets: in its first run', 'sk_live_1', ['tick', 'evaluated']],
+  ] as const)('evaluates the processors %s', async ([, secret, order], { databaseUrl }) => {
+    const environment = secret === undefined ? {} : await secretOf(secret);
+    const processors = `console.log('evaluated'); ${PROCESSORS}`;
+    const { ending, lines } = await invoked(databaseUrl, { processors, environment });
+    expect(ending).toMatchObject({ kind: 'returned' });
+    const said = lines.map((line) => (line.includes('"TicksStarted"') ? 'tick' : line));
+    expect(said.filter((line) => line === 'tick' || line === 'evaluated')).toEqual(order);
   });
 
   test('whose processors cannot be loaded says why, claims nothing, and ends its sandbox', async ({

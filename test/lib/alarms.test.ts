@@ -4,8 +4,8 @@ import * as apigateway from 'aws-cdk-lib/aws-apigatewayv2';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
-import { Alarms, type AlarmsProps } from '../../lib/alarms.ts';
-import { JobQueueMetrics } from '../../lib/metrics.ts';
+import { Alarms, type AlarmsProps } from '../../lib/watch/alarms.ts';
+import { JobQueueMetrics } from '../../lib/watch/metrics.ts';
 import { someCluster, someInstance, stackOf } from './parts.ts';
 import type { Properties } from './synthesize.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { BundlesProps, Extras } from '../../lib/bundles.ts';
+import type { BundlesProps, Extras } from '../../lib/bundles/bundles.ts';
 import { API_HANDLERS, bareBundle, handlerBundle } from '../support/handler-bundle.ts';
 
 async function temporary(): Promise<string> {

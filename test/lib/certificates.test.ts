@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { Aws } from 'aws-cdk-lib';
 import { expect, test } from 'vitest';
-import { certificateFiles, certificatePath } from '../../lib/certificates.ts';
+import { certificateFiles, certificatePath } from '../../lib/bundles/certificates.ts';
 import { CA_FILE } from './synthesize.ts';
 
 function certificatesIn(pem: Uint8Array): X509Certificate[] {

@@ -1,9 +1,9 @@
 import { Aws, Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
-import { type ConnectionUsers, connectionEstimate, warnOfConnections } from '../../lib/connection-estimate.ts';
+import { type ConnectionUsers, connectionEstimate, warnOfConnections } from '../../lib/database/connection-estimate.ts';
+import { maxConnectionsOf } from '../../lib/database/instance-memory.ts';
 import { JobDatabase } from '../../lib/index.ts';
-import { maxConnectionsOf } from '../../lib/instance-memory.ts';
 import { synthesize } from './synthesize.ts';
 
 const worker = { name: 'default', max: 1, timeoutSeconds: 120, transactions: 2 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { contracts as samples } from '../../functions/jobs/contracts.ts';
-import { readContracts } from '../../lib/contracts.ts';
+import { readContracts } from '../../lib/bundles/contracts.ts';
 import { folderInProject } from '../support/typescript.ts';
 
 /** Path of a module with that text, in a folder where `millrace/queue` and `zod` are found. */

@@ -3,9 +3,9 @@ import * as apigateway from 'aws-cdk-lib/aws-apigatewayv2';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
-import { Alarms } from '../../lib/alarms.ts';
-import { Dashboard, type DashboardProps } from '../../lib/dashboard.ts';
-import { JobQueueMetrics, PUBLISHED_METRICS } from '../../lib/metrics.ts';
+import { Alarms } from '../../lib/watch/alarms.ts';
+import { Dashboard, type DashboardProps } from '../../lib/watch/dashboard.ts';
+import { JobQueueMetrics, PUBLISHED_METRICS } from '../../lib/watch/metrics.ts';
 import { someCluster, someFunction, someInstance, stackOf } from './parts.ts';
 import { only, type Properties } from './synthesize.ts';
 

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { build } from '../../lib/build.ts';
+import { build } from '../../lib/bundles/build.ts';
 import { folderInProject } from '../support/typescript.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

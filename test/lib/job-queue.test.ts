@@ -5,7 +5,7 @@ import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { describe, expect, test } from 'vitest';
 import { JobDatabase, type JobQueue, type JobQueueProps } from '../../lib/index.ts';
-import { PUBLISHED_METRICS, type PublishedMetric } from '../../lib/metrics.ts';
+import { PUBLISHED_METRICS, type PublishedMetric } from '../../lib/watch/metrics.ts';
 import { idOf, only, propertiesOf, synthesize } from './synthesize.ts';
 
 const secret = 'arn:aws:secretsmanager:eu-central-1:111122223333:secret:neon-AbCdEf';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Duration, Stack } from 'aws-cdk-lib';
 import { expect, test, vi } from 'vitest';
 import { putMetrics } from '../../functions/lambda/telemetry.ts';
-import { JobQueueMetrics, PUBLISHED_METRICS, type PublishedMetric } from '../../lib/metrics.ts';
+import { JobQueueMetrics, PUBLISHED_METRICS, type PublishedMetric } from '../../lib/watch/metrics.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const names = Object.keys(PUBLISHED_METRICS) as PublishedMetric[];

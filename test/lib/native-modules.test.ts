@@ -9,10 +9,10 @@ import { promisify } from 'node:util';
 import { App, Stack } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { installed, type Platform, platformOf } from '../../lib/native-modules.ts';
+import { installed, type Platform, platformOf } from '../../lib/bundles/native-modules.ts';
 
 const run = promisify(execFile);
-const MODULE = new URL('../../lib/native-modules.ts', import.meta.url).href;
+const MODULE = new URL('../../lib/bundles/native-modules.ts', import.meta.url).href;
 const LAMBDA: Platform = { os: 'linux', cpu: 'arm64', libc: 'glibc' };
 
 type Files = Readonly<Record<string, string | object>>;

@@ -4,8 +4,8 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as rds from 'aws-cdk-lib/aws-rds';
 import type { Construct } from 'constructs';
-import type { ApiFunctions } from '../../lib/api.ts';
-import type { MonitoredCluster, MonitoredInstance } from '../../lib/database.ts';
+import type { ApiFunctions } from '../../lib/api/api.ts';
+import type { MonitoredCluster, MonitoredInstance } from '../../lib/database/database.ts';
 
 /** A stack of what `define` makes, without the rest of a queue: bundling nothing, it takes milliseconds. */
 export function stackOf<Made>(define: (stack: Stack) => Made): { made: Made; template: Template; stack: Stack } {

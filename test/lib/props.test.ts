@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-const FILES = ['job-queue-props.ts', 'job-database-props.ts', 'bundling-props.ts'];
+const FILES = ['job-queue-props.ts', 'database/job-database-props.ts', 'bundles/bundling-props.ts'];
 
 /** Props of an interface with the comment before each. */
 const props = FILES.flatMap((file) => {

@@ -4,8 +4,8 @@ import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { describe, expect, test } from 'vitest';
 import * as env from '../../functions/lambda/env.ts';
+import { modulesOf } from '../../lib/bundles/modules.ts';
 import type { JobQueueProps } from '../../lib/index.ts';
-import { modulesOf } from '../../lib/modules.ts';
 import { validateProps } from '../../lib/validate-props.ts';
 import { SAMPLE } from './synthesize.ts';
 

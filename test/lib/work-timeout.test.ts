@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineJob } from '../../functions/queue/contract.ts';
 import { DRAIN_MARGIN_SECONDS as ENGINE_MARGIN } from '../../functions/queue/fits.ts';
-import { DRAIN_MARGIN_SECONDS, workTimeout } from '../../lib/work-timeout.ts';
+import { DRAIN_MARGIN_SECONDS, workTimeout } from '../../lib/workers/work-timeout.ts';
 
 const kinds = (...timeouts: number[]) =>
   Object.fromEntries(

@@ -2,9 +2,9 @@ import { Duration, Size } from 'aws-cdk-lib';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
 import { DEFAULTS, defineJob, NAME } from '../../functions/queue/contract.ts';
-import { DEFAULT_QUEUE, QUEUE_NAME } from '../../lib/check-workers.ts';
 import type { WorkerProps } from '../../lib/index.ts';
-import { planWorkers } from '../../lib/worker-plan.ts';
+import { DEFAULT_QUEUE, QUEUE_NAME } from '../../lib/workers/check-workers.ts';
+import { planWorkers } from '../../lib/workers/worker-plan.ts';
 
 const kind = (queue: string, timeoutSeconds = 30) => defineJob({ payload: z.unknown(), queue, timeoutSeconds });
 const contracts = {

@@ -4,7 +4,7 @@ import * as rds from 'aws-cdk-lib/aws-rds';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { describe, expect, test } from 'vitest';
 import { JobDatabase, type JobQueueProps, type Pickup } from '../../lib/index.ts';
-import { PUBLISHED_METRICS } from '../../lib/metrics.ts';
+import { PUBLISHED_METRICS } from '../../lib/watch/metrics.ts';
 import { CA_FILE, synthesize } from '../lib/synthesize.ts';
 import { monthlyCost } from './monthly-cost.ts';
 import prices from './prices.json' with { type: 'json' };

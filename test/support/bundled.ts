@@ -2,8 +2,8 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, writeFiles } from '../../lib/build.ts';
-import { SDK, sdkFiles } from '../../lib/sdk.ts';
+import { build, writeFiles } from '../../lib/bundles/build.ts';
+import { SDK, sdkFiles } from '../../lib/bundles/sdk.ts';
 import type { LocalFunction } from '../../local/function.ts';
 import { ThreadSandbox } from '../../local/sandbox-thread.ts';
 

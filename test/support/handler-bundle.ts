@@ -2,8 +2,8 @@ import { globSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { App, Stack } from 'aws-cdk-lib';
-import { build, writeFiles } from '../../lib/build.ts';
-import { Bundles, type BundlesProps, type Extras } from '../../lib/bundles.ts';
+import { build, writeFiles } from '../../lib/bundles/build.ts';
+import { Bundles, type BundlesProps, type Extras } from '../../lib/bundles/bundles.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
