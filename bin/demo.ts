@@ -8,11 +8,13 @@ import { openProgress } from '../local/demo/progress.ts';
 import { seeded } from '../local/demo/random.ts';
 import { runDemo } from '../local/demo/run-demo.ts';
 import { summaryOf } from '../local/demo/summary.ts';
+import { onStopSignal } from '../local/stop-signals.ts';
 
 const USAGE = 'npm run demo [-- --chaos [--kills 5] [--seed 7]]';
 
 const abort = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => abort.abort());
+// The second time it does not wait: a runtime of its own drains by itself.
+onStopSignal(() => (abort.signal.aborted ? process.exit(1) : abort.abort()));
 // Who reads the output may go: `npm run demo | head`.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => abort.abort());
 

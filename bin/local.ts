@@ -3,11 +3,12 @@ import { whenOrphaned } from '../local/orphan.ts';
 import { reporter } from '../local/reporter.ts';
 import { type Runtime, startRuntime } from '../local/runtime.ts';
 import { readSettings, type Settings } from '../local/settings.ts';
+import { onStopSignal } from '../local/stop-signals.ts';
 
 const abort = new AbortController();
 let runtime: Runtime | undefined;
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+onStopSignal(stop);
 // Who reads the output may go (`npm start | head`, a closed terminal): that is a stop, not a crash.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', gone);
 whenOrphaned(process.env, gone);

@@ -3,7 +3,7 @@
  * exports name, the migrations, the docs, and a package.json of its own. `npm pack ./dist/package` makes a tarball of it.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,12 +15,32 @@ const COPIES = ['migrations', 'docs', 'README.md', 'CHANGELOG.md', 'LICENSE'];
 const { out } = parseArgs({ options: { out: { type: 'string', default: join('dist', 'package') } } }).values;
 const target = resolve(ROOT, out);
 
+if (!isFree(target)) {
+  console.error(`${target} holds what npm run build has not made: give --out a folder that is empty or not there.`);
+  process.exit(1);
+}
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
+// First: by it the next build knows the folder, also where this one ends halfway.
+writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
 compile();
 for (const path of COPIES) cpSync(join(ROOT, path), join(target, path), { recursive: true });
 chmodSync(join(target, 'bin/millrace.js'), 0o755);
-writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
+
+/** What is in the folder is lost: it must be nothing, or a package that was built before. A checkout has scripts. */
+function isFree(folder: string): boolean {
+  if (!existsSync(folder) || readdirSync(folder).length === 0) return true;
+  try {
+    const { name, scripts } = readPackage(folder);
+    return name === readPackage(ROOT).name && scripts === undefined;
+  } catch {
+    return false;
+  }
+}
+
+function readPackage(folder: string) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
 
 function compile(): void {
   const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
@@ -35,7 +55,7 @@ function compile(): void {
 }
 
 function manifest(): object {
-  const own = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const own = readPackage(ROOT);
   const { name, version, description, license, type, engines, exports, imports, dependencies } = own;
   const { peerDependencies, peerDependenciesMeta } = own;
   // Our types name theirs.

@@ -1,12 +1,17 @@
 /** `npm run sam`: the same in containers, by Docker and the AWS SAM CLI. See docs/sam.md. */
+import { whenOrphaned } from '../local/orphan.ts';
 import { reporter } from '../local/reporter.ts';
 import { type Sam, startSam } from '../local/sam/sam.ts';
 import { readSettings } from '../local/settings.ts';
+import { onStopSignal } from '../local/stop-signals.ts';
 
 const abort = new AbortController();
 let sam: Sam | undefined;
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+onStopSignal(stop);
+// Who reads the output may go (`npm run sam | head`, a closed terminal): containers must not outlive that.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', gone);
+whenOrphaned(process.env, gone);
 
 try {
   const { port, tickSeconds } = readSettings(process.env);
@@ -41,6 +46,10 @@ function postgresPort(value: string | undefined): number {
   throw new Error(
     `MILLRACE_SAM_POSTGRES_PORT is "${value}": give a whole number from 1 to 65535, or unset it, which is 5433.`,
   );
+}
+
+function gone(): void {
+  if (!abort.signal.aborted) stop();
 }
 
 function stop(): void {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 const LOOK_MS = 500;
+/** Those of npm's scripts that start something which must not stay behind. */
+const SCRIPTS = ['start', 'sam'];
 
 /**
  * Calls back once when npm or the shell between it and this process is gone: npm passes a SIGTERM on to the shell alone,
@@ -8,7 +10,7 @@ const LOOK_MS = 500;
  * parent is known.
  */
 export function whenOrphaned(env: NodeJS.ProcessEnv, callback: () => void): void {
-  if (env.npm_lifecycle_event !== 'start') return;
+  if (!SCRIPTS.includes(env.npm_lifecycle_event ?? '')) return;
   const before = ancestors();
   const timer = setInterval(() => {
     if (ancestors() === before) return;

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../queue/context.ts';
 import { readEnv, wakeEnv } from './env.ts';
 import { once } from './once.ts';
+import { within } from './within.ts';
 
 /** Milliseconds between two wakes of the same function by this sandbox. */
 const DEBOUNCE_MS = 2000;
@@ -37,7 +37,9 @@ export async function wake(queues: readonly string[] | 'all', log: Log): Promise
   let functions: string[] = [];
   try {
     functions = due(namesOf(queues));
-    if (functions.length > 0) await invoke(functions);
+    if (functions.length > 0) {
+      await within(PATIENCE_MS, (signal) => send(functions, signal), `Lambda took no event within ${PATIENCE_MS} ms`);
+    }
   } catch (error) {
     log.warn('workers could not be woken; the next tick finds the jobs', { functions, error });
   }
@@ -67,26 +69,9 @@ function due(names: readonly string[]): string[] {
   return functions;
 }
 
-async function invoke(functions: readonly string[]): Promise<void> {
-  const sdk = await (loading ?? import('#sdk/lambda'));
-  const timer = new AbortController();
-  const late = sleep(PATIENCE_MS, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`Lambda took no event within ${PATIENCE_MS} ms`);
-  });
-  try {
-    await Promise.race([send(sdk, functions, timer.signal), late]);
-  } finally {
-    timer.abort();
-    late.catch(() => {});
-  }
-}
-
 /** Asynchronous: Lambda answers once it has taken the event. */
-async function send(
-  { InvokeCommand, LambdaClient }: typeof import('#sdk/lambda'),
-  functions: readonly string[],
-  signal: AbortSignal,
-): Promise<void> {
+async function send(functions: readonly string[], signal: AbortSignal): Promise<void> {
+  const { InvokeCommand, LambdaClient } = await (loading ?? import('#sdk/lambda'));
   // A new one each time: a sandbox that was frozen since has dead sockets.
   const client = new LambdaClient({
     maxAttempts: 2,

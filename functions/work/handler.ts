@@ -13,6 +13,10 @@ import { putSecretsIntoEnv } from './secrets.ts';
 
 const connect = once(() => connector(readEnv(databaseEnv), 'work'));
 
+// A sandbox starts with a whole CPU and before its timeout counts, so what is heavy is loaded then. Processors with secrets
+// have to wait for these. Why they could not be loaded is said by the run, which tries it again.
+if (!process.env.WORKER_SECRETS) await loadJobs().catch(() => {});
+
 /** `slot`: which of the fleet's places this run holds. */
 const tick = z.object({ slot: z.int().min(0) });
 

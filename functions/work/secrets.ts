@@ -1,4 +1,5 @@
 import { readSecretText } from '../lambda/secret-text.ts';
+import { within } from '../lambda/within.ts';
 import type { Log } from '../queue/context.ts';
 import { MillraceError } from '../queue/errors.ts';
 
@@ -10,18 +11,23 @@ export class SecretUnreadableError extends MillraceError {
 
 /** Milliseconds after which a value is read again: that long a warm sandbox goes on with one that was rotated away. */
 const FRESH_MS = 5 * 60_000;
+/**
+ * Milliseconds that a run which has a value waits for the next one. A job is started only while the time that remains covers
+ * its kind's timeout, and of a run's time 5 s are for its start: the tries of the SDK would take more.
+ */
+const PATIENCE_MS = 2000;
 
 /** When the value of a variable was read, in milliseconds since the epoch: the monotonic clock may stand still in a freeze. */
 const readAt = new Map<string, number>();
 
 /**
  * Gives processors the values of these secrets, as variables in `process.env`; those read within five minutes stay as they
- * are. One that cannot be read again keeps its value, and the log says so: jobs need not stop for an outage of Secrets
- * Manager. @throws SecretUnreadableError naming the variables that never had one, and no value
+ * are. One that cannot be read again within two seconds keeps its value, and the log says so: jobs need not stop for an outage
+ * of Secrets Manager. @throws SecretUnreadableError naming the variables that never had one, and no value
  */
 export async function putSecretsIntoEnv(arns: Readonly<Record<string, string>>, log: Log): Promise<void> {
   const due = Object.entries(arns).filter(([name]) => !isFresh(name));
-  const failures = (await Promise.all(due.map(([name, arn]) => putSecret(name, arn)))).filter(
+  const failures = (await Promise.all(due.map(([name, arn]) => putInTime(name, arn)))).filter(
     (one) => one !== undefined,
   );
   const missing = failures.filter(({ name }) => !readAt.has(name));
@@ -48,10 +54,22 @@ interface Failure {
   readonly error: unknown;
 }
 
+/** What comes later than a run that has a value can wait is put in its place during that run. */
+async function putInTime(name: string, arn: string): Promise<Failure | undefined> {
+  const put = putSecret(name, arn);
+  if (!readAt.has(name)) return put;
+  return within(PATIENCE_MS, () => put, `Secrets Manager did not answer within ${PATIENCE_MS} ms`).catch((error) => ({
+    name,
+    error,
+  }));
+}
+
 async function putSecret(name: string, arn: string): Promise<Failure | undefined> {
   try {
     const text = await readSecretText(arn);
     if (text === undefined) throw new TypeError(`${arn} holds no text`);
+    // What comes after it would be cut off, and nobody told.
+    if (text.includes('\0')) throw new TypeError(`${arn} holds a NUL character, which no variable can`);
     process.env[name] = text;
     readAt.set(name, Date.now());
     return undefined;

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { command } from './command.ts';
 import type { SamFiles } from './files.ts';
+import { removeLeftBehind } from './left-behind.ts';
 import { SamError } from './sam-error.ts';
 
 const COMPOSE = fileURLToPath(new URL('../../compose.yaml', import.meta.url));
@@ -38,7 +39,10 @@ export async function startPostgres({
       onLine,
       ...own,
     }).ended;
-  const stop = async () => void (await compose(['down']));
+  const stop = async () => {
+    await removeLeftBehind(projectDirectory);
+    await compose(['down']);
+  };
   // One that still runs has the certificate that was there when it started.
   const { code, output } = await compose(['up', '--detach', '--wait', ...(files.renewed ? ['--force-recreate'] : [])], {
     signal,

@@ -1,19 +1,20 @@
 import { unwatchFile, watchFile } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lock } from '../lock.ts';
 import type { Reporter } from '../reporter.ts';
 import type { Settings } from '../settings.ts';
 import { Teardown } from '../teardown.ts';
 import { assemble, type SamAssembly } from './assembly.ts';
 import { type Command, command } from './command.ts';
+import { NETWORK } from './left-behind.ts';
 import { lastOf, migratePostgres, startPostgres } from './postgres.ts';
 import { SamError } from './sam-error.ts';
 import { startTicks } from './ticks.ts';
 import { checkTools } from './tools.ts';
 
-/** Name of the network that compose.yaml makes. */
-const NETWORK = 'millrace';
 /** Milliseconds between looks at the file with the tokens. */
 const LOOK_MS = 500;
 const POLL_MS = 100;
@@ -35,7 +36,7 @@ export interface Sam {
   /** Resolves when SAM's API ended by itself. */
   readonly lost: Promise<SamError>;
   stop(): Promise<void>;
-  /** Shortens a stop under way: what runs is killed. Postgres is still stopped by Docker. */
+  /** Shortens a stop under way: what runs is killed. Docker still removes the containers, Postgres's among them. */
   hurry(): void;
 }
 
@@ -61,8 +62,11 @@ async function start(settings: SamSettings, teardown: Teardown): Promise<Sam> {
     if (settings.verbose) report.line(line);
   };
   await checkTools(projectDirectory, signal);
-  await checkPort(settings.port);
   const directory = join(projectDirectory, '.millrace', 'sam');
+  await mkdir(directory, { recursive: true });
+  // Another one here would make anew what the containers of the first run on, and at its end take Postgres with it.
+  teardown.add(await lock(directory));
+  await checkPort(settings.port);
   report.line('synthesizes the app');
   const assembly = await assemble(projectDirectory, directory, signal);
   signal.throwIfAborted();

@@ -15,7 +15,7 @@ const examples = blocks.filter(({ name }) => !name.endsWith('.ts'));
 
 /** What the examples take as given, and what an editor would import. */
 const AROUND = `
-import { Duration, Size, Stack, type App } from 'aws-cdk-lib';
+import { CfnOutput, Duration, Size, Stack, type App } from 'aws-cdk-lib';
 import * as cloudwatch from 'aws-cdk-lib/aws-cloudwatch';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
@@ -26,7 +26,7 @@ import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { JobDatabase, JobQueue } from 'millrace';
 
-export const used = [Duration, Size, cloudwatch, lambda, logs, secretsmanager, sns, JobDatabase];
+export const used = [CfnOutput, Duration, Size, cloudwatch, lambda, logs, secretsmanager, sns, JobDatabase];
 
 class Given extends Stack {
   readonly jobs = { contracts: 'jobs/contracts.ts', processors: 'jobs/processors.ts' };

@@ -10,7 +10,7 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { tokensOf } from '../../functions/lambda/tokens.ts';
 import { JobQueueStack } from '../../lib/index.ts';
-import { PUBLISHED_METRICS } from '../../lib/metrics.ts';
+import { PUBLISHED_METRICS } from '../../lib/watch/metrics.ts';
 import { SAMPLE, synthesize } from '../lib/synthesize.ts';
 import { temporaryDirectory } from '../local/bundle.ts';
 import { monthlyCost } from '../stack/monthly-cost.ts';

@@ -104,6 +104,51 @@ describe('secrets of processors', () => {
     expect(written()).toContainEqual(expect.objectContaining({ level: 'warn', variable: 'STRIPE_KEY' }));
   });
 
+  test('that Secrets Manager is slow to give again cost a run two seconds, which leave its longest kind time', async ({
+    secrets: { manager },
+    work,
+  }) => {
+    await work();
+    const now = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 600_000);
+    manager.mode = 'hang';
+    const began = performance.now();
+    try {
+      expect(await work()).toMatchObject({ reason: 'emptied' });
+    } finally {
+      now.mockRestore();
+    }
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect([process.env.STRIPE_KEY, process.env.OPENAI_KEY]).toEqual(['sk_1', 'ok_1']);
+    expect(written()).toContainEqual(
+      expect.objectContaining({
+        variable: 'OPENAI_KEY',
+        error: expect.objectContaining({ message: 'Secrets Manager did not answer within 2000 ms' }),
+      }),
+    );
+  });
+
+  test('with a NUL character, after which nothing would be seen, are not read', async ({
+    secrets: { manager, stripe },
+    work,
+  }) => {
+    manager.put(stripe, 'sk_1\0sk_2');
+    await expect(work()).rejects.toMatchObject({
+      name: 'SecretUnreadableError',
+      message: expect.stringMatching(/^no job was claimed: the secret for STRIPE_KEY .* holds a NUL character/),
+    });
+    expect(process.env.STRIPE_KEY).toBe('');
+  });
+
+  test('reach processors whole, however long and in whatever script', async ({
+    secrets: { manager, stripe },
+    work,
+  }) => {
+    const text = `${'-----BEGIN KEY-----\n'.repeat(3000)}Straße 東京 🔑\r\n\t"'`;
+    manager.put(stripe, text);
+    await work();
+    expect(process.env.STRIPE_KEY).toBe(text);
+  });
+
   test.for([['no JSON'], ['{"STRIPE_KEY": 7}'], ['{"STRIPE_KEY": ""}']])(
     'must be named in JSON, not %s',
     async ([value], { databaseUrl }) => {

@@ -1,3 +1,4 @@
+import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
@@ -130,4 +131,17 @@ test('more queues than the API has room to know are refused, where it wakes work
   const withPickup = (pickup: Pickup) => () => synthesize(() => ({ pickup, workers: { reports: { queues } } }));
   expect(withPickup('instant')).toThrow(/^workers must name few enough queues .* they take \d{4} bytes there, of 3072/);
   expect(withPickup('second')).not.toThrow();
+});
+
+test.each([
+  ['video', 'vidoe', ['workers.video.queues: no contract names "vidoe"; the queues of contracts are "default".']],
+  ['default', 'default', []],
+])('worker %s, queue %s: %j is said at synth', (worker, queue, sentences) => {
+  synthesize(
+    () => ({ workers: { [worker]: { queues: [queue] } } }),
+    (_, stack) => {
+      const found = Annotations.fromStack(stack).findWarning('*', Match.stringLikeRegexp('no contract names'));
+      expect(found.map(({ entry }) => String(entry.data).replace(/ Correct it.*$/s, ''))).toEqual(sentences);
+    },
+  );
 });

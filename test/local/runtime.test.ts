@@ -66,11 +66,30 @@ describe('npm start', () => {
     child.kill('SIGINT');
     await expect.poll(output, { timeout: 5000 }).toContain('draining');
     const began = performance.now();
-    child.kill('SIGINT');
+    // What comes right behind the first would be npm's.
+    const pressing = setInterval(() => child.kill('SIGINT'), 100);
     expect(await exited).toBe(0);
+    clearInterval(pressing);
     // Its drain would be given up after 15 s.
     expect(performance.now() - began).toBeLessThan(8000);
     expect(isRunning(pid)).toBe(false);
+  });
+
+  test('one Ctrl-C that comes twice, as npm passes it on, leaves a worker its time to drain', async ({
+    databaseUrl,
+  }) => {
+    const slow = DRAINS.replace(
+      `() => { console.log('drained')`,
+      `async () => { await later(1000); console.log('drained')`,
+    );
+    const directory = await projectOf(`import { setTimeout as later } from 'node:timers/promises';\n${slow}`);
+    const { child, ready, exited, output } = startIn(directory, { DATABASE_URL: databaseUrl });
+    await ready;
+    await expect.poll(output, { timeout: 10_000 }).toContain('worker started');
+    child.kill('SIGINT');
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+    expect(output()).toContain('drained');
   });
 
   test('when nobody reads its output any more it stops, and leaves nothing', async ({ databaseUrl }) => {

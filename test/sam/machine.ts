@@ -37,6 +37,8 @@ export interface Started {
   readonly ready: Promise<string>;
   readonly exited: Promise<number | NodeJS.Signals | null>;
   interrupt(): void;
+  /** Nobody reads any more what it writes. */
+  closeOutput(): void;
 }
 
 /** @param assembly what the project's app synthesizes */
@@ -106,5 +108,12 @@ function launch(cwd: string, env: Readonly<Record<string, string>>): Started {
     child.kill('SIGINT');
     await exited;
   });
-  return { output: () => output, errors: () => errors, ready, exited, interrupt: () => child.kill('SIGINT') };
+  return {
+    output: () => output,
+    errors: () => errors,
+    ready,
+    exited,
+    interrupt: () => child.kill('SIGINT'),
+    closeOutput: () => child.stdout.destroy(),
+  };
 }

@@ -45,6 +45,7 @@ const CEILINGS: readonly [what: string, pickup: Pickup, usd: number, setting: Se
   ['new everything', 'instant', 28, newEverything],
   ['an existing VPC and database', 'second', 15, existing],
   ['an existing VPC and database', 'instant', 6, existing],
+  ['no VPC', 'second', 15, noVpc],
   ['no VPC', 'instant', 6, noVpc],
 ];
 

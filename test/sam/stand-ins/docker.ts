@@ -1,7 +1,7 @@
 /**
  * Stands in for `docker`: writes down how it is called, and for `docker compose up` runs the embedded Postgres as compose.yaml
  * says, with the files that the container would be given. STAND_IN is its folder; a file `docker-<word>-fails` in it makes
- * the call with that word fail.
+ * the call with that word fail, and the file `containers` holds the ids of those that SAM has started.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
@@ -20,6 +20,8 @@ if (failing !== undefined) {
   console.error(`docker: ${failing} does not work here`);
   process.exit(1);
 }
+if (args[0] === 'ps') console.log(await readFile(join(home, 'containers'), 'utf8').catch(() => ''));
+if (args[0] === 'rm') await rm(join(home, 'containers'), { force: true });
 if (args.includes('up')) await up(args[args.indexOf('--project-directory') + 1] as string);
 if (args.includes('down')) await down();
 
