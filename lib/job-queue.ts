@@ -20,7 +20,7 @@ import { validateProps } from './validate-props.ts';
 import { Alarms } from './watch/alarms.ts';
 import { Dashboard } from './watch/dashboard.ts';
 import { MeasuredConstruct } from './watch/measured-construct.ts';
-import { DEFAULT_WORKER } from './workers/check-workers.ts';
+import { DEFAULT_WORKER, warnOfUnknownQueues } from './workers/check-workers.ts';
 import { failedTicks } from './workers/failed-ticks.ts';
 import { Schedules } from './workers/schedules.ts';
 import { planWorkers } from './workers/worker-plan.ts';
@@ -63,8 +63,10 @@ export class JobQueue extends MeasuredConstruct implements ec2.IConnectable {
     validateProps(props);
     const modules = modulesOf(props);
     const { api = true, auth = 'token', pickup = 'second', migrations = 'onDeploy', databaseAuth = 'secret' } = props;
-    const { database = JobDatabase.newInstance(), advanced = {} } = props;
-    const plans = planWorkers(props.workers ?? {}, readContracts(modules.contracts), pickup);
+    const { database = JobDatabase.newInstance(), workers: wanted = {}, advanced = {} } = props;
+    const contracts = readContracts(modules.contracts);
+    const plans = planWorkers(wanted, contracts, pickup);
+    warnOfUnknownQueues(this, wanted, contracts);
 
     const network = new Network(this, 'Network', { ...props, ...advanced, pickup, database });
     const context = { network, auth: databaseAuth, migrations };
@@ -102,6 +104,7 @@ export class JobQueue extends MeasuredConstruct implements ec2.IConnectable {
 
     const estimate = connectionEstimate({
       apiBurst: api ? (advanced.throttle?.burstLimit ?? 50) : undefined,
+      wakes: pickup === 'instant',
       workers: plans.map((plan) => ({ ...plan, timeoutSeconds: plan.timeout.toSeconds() })),
       migrates: migrate !== undefined,
       rotates: rotate !== undefined,

@@ -8,6 +8,8 @@ const TICK_SECONDS = 60;
 export interface ConnectionUsers {
   /** Requests that the API lets in at once: each may open a connection. @default - no API */
   readonly apiBurst?: number | undefined;
+  /** Whether a request may start a worker: each sandbox of the API does so for itself. @default false */
+  readonly wakes?: boolean | undefined;
   readonly workers: readonly WorkerConnections[];
   /** Whether deploys migrate. */
   readonly migrates: boolean;
@@ -53,9 +55,17 @@ export function connectionEstimate(users: ConnectionUsers): ConnectionEstimate {
   };
 }
 
-function termsOf({ apiBurst = 0, workers, migrates, rotates }: ConnectionUsers): [connections: number, what: string][] {
+function termsOf({
+  apiBurst = 0,
+  wakes = false,
+  workers,
+  migrates,
+  rotates,
+}: ConnectionUsers): [connections: number, what: string][] {
   return [
     [apiBurst, apiBurst === 1 ? 'API request' : 'API requests'],
+    // One of each, for some seconds: a woken worker that finds nothing opens no more.
+    [wakes ? apiBurst : 0, 'of workers that they wake'],
     ...workers.map((worker): [number, string] => [
       connectionsOf(worker),
       `of worker ${worker.name} ${explain(worker)}`,

@@ -1,4 +1,4 @@
-import { CfnResource } from 'aws-cdk-lib';
+import { Annotations, CfnResource } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import { Construct } from 'constructs';
 import { checkNetwork, type NetworkProps } from './network-props.ts';
@@ -53,7 +53,16 @@ export class Network extends Construct {
       const vpcSubnets = props.databaseSubnets ?? own?.databaseSubnets ?? isolatedSubnetsOf(vpc);
       this.databasePlace = { vpc, vpcSubnets };
     }
+    if (props.vpc && !props.functionSubnets && props.vpc.privateSubnets.length === 0) this.#warnOfIsolation();
     own?.letOut(this.functionSecurityGroup, { wakes: props.pickup === 'instant' });
+  }
+
+  #warnOfIsolation(): void {
+    Annotations.of(this).addWarningV2(
+      'millrace:isolated',
+      'The given vpc has no private subnet with a way out, so the functions run in isolated ones: they reach Secrets Manager by ' +
+        'an interface endpoint of the vpc or not at all, and then the first migration fails. Acknowledge this if there is one.',
+    );
   }
 
   /**

@@ -1,3 +1,6 @@
+import { Annotations } from 'aws-cdk-lib';
+import type { IConstruct } from 'constructs';
+import type { Contracts } from '../../functions/queue/contract.ts';
 import type { WorkerProps } from '../job-queue-props.ts';
 
 /** The worker that is always there. */
@@ -55,4 +58,26 @@ function checkQueues(main: WorkerProps, others: Readonly<Record<string, WorkerPr
       servedBy.set(queue, name);
     }
   }
+}
+
+/** Says at synth which queues no contract names: jobs may name them, or they are misspelt and another worker has the jobs. */
+export function warnOfUnknownQueues(
+  scope: IConstruct,
+  workers: Readonly<Record<string, WorkerProps>>,
+  contracts: Contracts,
+): void {
+  const known = new Set([DEFAULT_QUEUE, ...Object.values(contracts).map(({ queue }) => queue)]);
+  for (const [name, { queues = [] }] of Object.entries(workers)) {
+    const unknown = queues.filter((queue) => !known.has(queue));
+    if (unknown.length === 0) continue;
+    Annotations.of(scope).addWarningV2(
+      'millrace:queues',
+      `workers.${name}.queues: no contract names ${quoted(unknown)}; the queues of contracts are ${quoted([...known])}. ` +
+        'Correct it, or acknowledge this if jobs name such a queue themselves.',
+    );
+  }
+}
+
+function quoted(queues: readonly string[]): string {
+  return queues.map((queue) => `"${queue}"`).join(', ');
 }

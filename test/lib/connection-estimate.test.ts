@@ -26,6 +26,7 @@ test.each<[string, Partial<ConnectionUsers>, number]>([
   ['one of 61 s does', { workers: [{ ...worker, timeoutSeconds: 61 }] }, 62],
   ['one of 15 minutes meets 14 others', { workers: [{ ...worker, timeoutSeconds: 900 }] }, 101],
   ['three a minute', { workers: [{ ...worker, max: 3 }] }, 74],
+  ['requests that wake workers', { wakes: true }, 112],
   ['no transactions', { workers: [{ ...worker, transactions: 0 }] }, 58],
   ['two workers', { workers: [worker, { ...worker, name: 'reports' }] }, 68],
   ['nobody migrates, nothing is rotated', { migrates: false, rotates: false }, 60],

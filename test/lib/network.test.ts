@@ -4,7 +4,13 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as rds from 'aws-cdk-lib/aws-rds';
 import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import { describe, expect, test } from 'vitest';
-import { JobDatabase, JobQueue, type JobQueueFunctions, type JobQueueProps } from '../../lib/index.ts';
+import {
+  type AdvancedProps,
+  JobDatabase,
+  JobQueue,
+  type JobQueueFunctions,
+  type JobQueueProps,
+} from '../../lib/index.ts';
 import { functionOf, idOf, inApp, only, propertiesOf, SAMPLE, type Synthesized, synthesize } from './synthesize.ts';
 
 const usual = synthesize();
@@ -294,6 +300,30 @@ describe('a given VPC', () => {
       new Set(['AWS::EC2::SecurityGroup', 'AWS::EC2::SecurityGroupIngress']),
     );
     expect(only(template, 'AWS::RDS::DBSubnetGroup').SubnetIds).toEqual(['subnet-3', 'subnet-4']);
+  });
+
+  test('without a way out is warned of, unless the subnets are said', () => {
+    const warnings = (advanced: AdvancedProps) => {
+      let found: unknown[] = [];
+      const props = (stack: Stack) => ({
+        advanced,
+        vpc: ec2.Vpc.fromVpcAttributes(stack, 'Own', {
+          vpcId: 'vpc-0123456789abcdef0',
+          availabilityZones: ['us-east-1a', 'us-east-1b'],
+          isolatedSubnetIds: ['subnet-3', 'subnet-4'],
+          isolatedSubnetRouteTableIds: ['rtb-3', 'rtb-4'],
+        }),
+      });
+      synthesize(props, (_, stack) => {
+        found = Annotations.fromStack(stack).findWarning(
+          '*',
+          Match.stringLikeRegexp('Secrets Manager by an interface endpoint'),
+        );
+      });
+      return found;
+    };
+    expect(warnings({})).toHaveLength(1);
+    expect(warnings({ functionSubnets: { subnetType: ec2.SubnetType.PRIVATE_ISOLATED } })).toEqual([]);
   });
 });
 

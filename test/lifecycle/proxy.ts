@@ -46,12 +46,13 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       });
     }
     let caught: Trap | undefined;
-    // A statement may come in two pieces; its marker is short, so the end of the last piece is enough.
+    // A marker may come in two pieces. One that has come whole is that of a statement before, and not seen again.
     let last = Buffer.alloc(0);
     client.on('data', (data) => {
-      const seen = Buffer.concat([last, data]);
-      last = seen.subarray(-200);
+      const begun = last;
+      last = Buffer.concat([last, data]).subarray(-200);
       for (const trap of traps) {
+        const seen = Buffer.concat([begun.subarray(1 - trap.marker.length), data]);
         if (caught || !seen.includes(trap.marker)) continue;
         traps.delete(trap);
         caught = trap;

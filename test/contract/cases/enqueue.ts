@@ -78,8 +78,8 @@ export const enqueueCases: Cases = {
   ...refusals('enqueueBatch', 'POST /jobs/batch', (job) => ({ jobs: [LATER, job] })),
 };
 
-/** A piece of the statement by which a job is read, and of no other. */
-const READ_BACK = 'AS payload,';
+/** A piece of the statement by which a job is read without its content, and of no other. */
+const READ_BACK = 'millrace.jobs_without_content(ARRAY';
 
 /** Sends it while a transaction that has put in a job with the key is open. */
 async function whileKeyIsHeld({ send, databaseUrl }: Ground, key: string, request: Request): Promise<Answered> {
