@@ -1,8 +1,8 @@
 import { unwatchFile, watchFile } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isOpen } from '../is-open.ts';
 import { lock } from '../lock.ts';
 import type { Reporter } from '../reporter.ts';
 import type { Settings } from '../settings.ts';
@@ -145,15 +145,4 @@ async function whenOpen(api: Command, port: number, signal: AbortSignal): Promis
 
 function ended(code: number | string, output: string): SamError {
   return new SamError('api', `SAM's API ended (sam local start-api: ${code}): ${lastOf(output)}`);
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    const done = (open: boolean) => {
-      socket.destroy();
-      resolve(open);
-    };
-    socket.once('connect', () => done(true)).once('error', () => done(false));
-  });
 }

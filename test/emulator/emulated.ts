@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { LocalFunction } from '../../local/function.ts';
+import { isOpen } from '../../local/is-open.ts';
 import { freePort } from '../../local/postgres/server.ts';
 import { until } from '../lifecycle/ground.ts';
 import type { EmulatorTools } from './tools.ts';
@@ -56,15 +56,4 @@ export async function emulated({ emulator, client }: EmulatorTools, fn: LocalFun
       return { status: response.status, text: await response.text() };
     },
   };
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    const done = (open: boolean) => {
-      socket.destroy();
-      resolve(open);
-    };
-    socket.once('connect', () => done(true)).once('error', () => done(false));
-  });
 }

@@ -90,6 +90,11 @@ test('a queue says what it may open', () => {
   expect(synthesize().queue.connectionEstimate).toBe(connectionEstimate(usual).sentence);
 });
 
+test('a queue whose requests wake workers counts these', () => {
+  const { queue } = synthesize(() => ({ pickup: 'instant' }));
+  expect(queue.connectionEstimate).toContain('(50 API requests + 50 of workers that they wake + ');
+});
+
 test('a queue is measured against what its owner says the database takes', () => {
   synthesize(
     () => ({ database: JobDatabase.newInstance({ maxConnections: 40 }) }),

@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { ROLES, type Role } from '../../functions/lambda/role.ts';
@@ -99,6 +100,17 @@ export function launch(
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  const started = heard(child);
+  const stop = async () => {
+    child.kill('SIGTERM');
+    child.kill('SIGTERM');
+    await started.exited;
+  };
+  return { ...started, stop };
+}
+
+/** What a program says that ends its start with a ready line. */
+export function heard(child: ChildProcessByStdio<null, Readable, Readable>): Started {
   let output = '';
   let errors = '';
   const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
@@ -113,14 +125,9 @@ export function launch(
   const exited = new Promise<number | NodeJS.Signals | null>((done) =>
     child.once('close', (code, signal) => done(code ?? signal)),
   );
-  void exited.then((code) => reject(new Error(`ended with ${code}: ${errors}`)));
+  void exited.then((code) => reject(new Error(`ended with ${code}: ${errors}${output}`)));
   ready.catch(() => {});
-  const stop = async () => {
-    child.kill('SIGTERM');
-    child.kill('SIGTERM');
-    await exited;
-  };
-  return { child, output: () => output, errors: () => errors, ready, exited, stop };
+  return { child, output: () => output, errors: () => errors, ready, exited };
 }
 
 export interface Info {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../../local/postgres/server.ts';
+import { heard } from '../local/project.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -87,30 +88,15 @@ export async function machine(
 
 function launch(cwd: string, env: Readonly<Record<string, string>>): Started {
   const child = spawn(process.execPath, [join(root, 'bin/sam.ts')], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  let errors = '';
-  const { promise: ready, resolve, reject } = Promise.withResolvers<string>();
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-    const url = /^millrace ready (\S+)$/m.exec(output)?.[1];
-    if (url) resolve(url);
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  const exited = new Promise<number | NodeJS.Signals | null>((done) =>
-    child.once('close', (code, signal) => done(code ?? signal)),
-  );
-  void exited.then((code) => reject(new Error(`ended with ${code}: ${errors}${output}`)));
-  ready.catch(() => {});
+  const { output, errors, ready, exited } = heard(child);
   onTestFinished(async () => {
     child.kill('SIGINT');
     child.kill('SIGINT');
     await exited;
   });
   return {
-    output: () => output,
-    errors: () => errors,
+    output,
+    errors,
     ready,
     exited,
     interrupt: () => child.kill('SIGINT'),
