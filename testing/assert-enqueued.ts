@@ -2,7 +2,8 @@ import { AssertionError } from 'node:assert';
 import type * as z from 'zod';
 import type { Contract, Contracts } from '../functions/queue/contract.ts';
 import type { Db } from '../functions/queue/db.ts';
-import { PayloadError, parsePayload } from '../functions/queue/payload.ts';
+import { PayloadError, readPayload } from '../functions/queue/payload.ts';
+import { unseal } from '../functions/queue/unseal.ts';
 import { contractOf } from './contract-of.ts';
 import { type EnqueuedJob, enqueued } from './enqueued.ts';
 import { type DeepPartial, mismatches, shown } from './mismatch.ts';
@@ -33,14 +34,21 @@ export async function assertEnqueued<C extends Contracts, Kind extends keyof C &
 ): Promise<EnqueuedJob<z.input<C[Kind]['payload']>>> {
   const contract = contractOf(contracts, wanted.kind);
   const expected = JSON.parse(JSON.stringify(wanted)) as typeof wanted;
-  const all = await enqueued(client);
+  const all = await opened(contracts, await enqueued(client));
   const found = all.find((job) => mismatches(expected, job).length === 0);
   if (!found) {
     const actual = all.filter((job) => job.kind === wanted.kind);
     throw failure(missingMessage(expected, actual, all), expected, actual);
   }
-  await assertReadable(contract, found);
+  await assertReadable(contract, found, contracts);
   return found as EnqueuedJob<z.input<C[Kind]['payload']>>;
+}
+
+/** What is sealed is compared by what it holds. */
+async function opened(contracts: Contracts, jobs: readonly EnqueuedJob[]): Promise<EnqueuedJob[]> {
+  return Promise.all(
+    jobs.map(async (job) => ({ ...job, payload: await unseal(contracts, job.payload).catch(() => job.payload) })),
+  );
 }
 
 function missingMessage(wanted: { kind: string }, ofKind: readonly EnqueuedJob[], all: readonly EnqueuedJob[]): string {
@@ -53,9 +61,9 @@ function missingMessage(wanted: { kind: string }, ofKind: readonly EnqueuedJob[]
 }
 
 /** SQL takes any payload; the worker would find out. */
-async function assertReadable(contract: Contract, job: EnqueuedJob): Promise<void> {
+async function assertReadable(contract: Contract, job: EnqueuedJob, contracts: Contracts): Promise<void> {
   try {
-    await parsePayload(contract.payload, job.payload);
+    await readPayload(contract, job, contracts);
   } catch (error) {
     if (!(error instanceof PayloadError)) throw error;
     throw failure(`job ${job.id} was enqueued, but ${error.message}`, 'a payload that fits the contract', job.payload);

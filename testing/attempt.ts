@@ -1,8 +1,10 @@
 import { ConnectionPool } from '../functions/queue/connection-pool.ts';
-import type { Contract } from '../functions/queue/contract.ts';
+import type { Contract, Contracts } from '../functions/queue/contract.ts';
 import type { Db } from '../functions/queue/db.ts';
 import type { ClaimedJob } from '../functions/queue/job.ts';
+import type { Middleware } from '../functions/queue/middleware.ts';
 import type { Outcome } from '../functions/queue/outcome.ts';
+import { PayloadError } from '../functions/queue/payload.ts';
 import { type Processor, perform } from '../functions/queue/perform.ts';
 import { SteadyConnection } from '../functions/queue/steady-connection.ts';
 import { Stopper } from '../functions/queue/stopper.ts';
@@ -13,13 +15,17 @@ import { keep, SET } from './transaction.ts';
 
 export interface Attempted {
   readonly outcome: Outcome;
-  /** What the processor threw, if it did. */
+  /** What came out of the processor and its middleware, if they threw. */
   readonly thrown: unknown;
   readonly log: readonly LogLine[];
   readonly progress: readonly ProgressCall[];
 }
 
 export interface AttemptOptions {
+  readonly contracts: Contracts;
+  readonly middleware?: readonly Middleware[] | undefined;
+  /** How a result of `ctx.transaction` is stored. Default as it is. */
+  readonly seal?: (result: unknown) => Promise<unknown>;
   /** With a transaction open; without a client, `ctx.transaction` is refused. */
   readonly client: Db | undefined;
   readonly frame?: Frame | undefined;
@@ -34,22 +40,24 @@ export async function attempt(
   job: ClaimedJob,
   contract: Contract,
   processor: Processor,
-  { client, frame, stopper = new Stopper() }: AttemptOptions,
+  { contracts, middleware = [], client, frame, seal, stopper = new Stopper() }: AttemptOptions,
 ): Promise<Attempted> {
   const recorder = new Recorder();
   const connection = client && new JobConnection(client, frame);
-  const transaction = new JobTransaction(job, poolOf(connection), new AbortController().signal);
+  const transaction = new JobTransaction(job, poolOf(connection), new AbortController().signal, seal);
   let thrown: unknown;
-  const watched: Processor = async (payload, ctx) => {
+  const watched: Middleware = async (_job, next) => {
     try {
-      return await processor(payload, ctx);
+      return await next();
     } catch (error) {
-      thrown = error;
+      if (!(error instanceof PayloadError)) thrown = error;
       throw error;
     }
   };
   await client?.query(SET);
-  const outcome = await perform(job, contract, watched, {
+  const outcome = await perform(job, contract, processor, {
+    contracts,
+    middleware: [watched, ...middleware],
     stopper,
     transaction,
     progress: recorder.progress.of(job),

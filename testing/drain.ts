@@ -5,9 +5,14 @@ import type { Db } from '../functions/queue/db.ts';
 import { decide } from '../functions/queue/decide.ts';
 import { MillraceError } from '../functions/queue/errors.ts';
 import type { AttemptError, ClaimedJob, JobId } from '../functions/queue/job.ts';
+import type { Middleware } from '../functions/queue/middleware.ts';
+import { onDeadJobs } from '../functions/queue/on-dead.ts';
 import type { Outcome } from '../functions/queue/outcome.ts';
 import { type Performable, performableKinds } from '../functions/queue/run-options.ts';
+import { sealOutcome, sealResult } from '../functions/queue/seal.ts';
+import { sealingOf } from '../functions/queue/sealed-parts.ts';
 import { type Settled, type Settlements, settle, type Verdict } from '../functions/queue/settle.ts';
+import { unseal } from '../functions/queue/unseal.ts';
 import { attempt } from './attempt.ts';
 import { claimNext } from './claim-next.ts';
 import type { LogLine, ProgressCall } from './recorder.ts';
@@ -17,6 +22,8 @@ export interface DrainOptions<C extends Contracts> {
   readonly contracts: C;
   /** Jobs of a kind that has none stay pending. */
   readonly processors: Partial<Processors<C>>;
+  /** What the worker has around its processors, the first outermost. Default none. */
+  readonly middleware?: readonly Middleware[];
   /** Also run jobs that are due later, in the order of their time, as if it had come. Default false. */
   readonly future?: boolean;
   /** Also run again what has failed, without its backoff, until it is completed or dead. Default false. */
@@ -32,7 +39,7 @@ export interface DrainedAttempt {
   readonly attempt: number;
   /** `retried`: failed, and pending again. `released`: snoozed. `buried`: failed for good. */
   readonly verdict: Verdict;
-  /** What was stored of what the processor returned. There only if it is completed. */
+  /** What was stored of what the processor returned, opened if its kind has a codec. There only if it is completed. */
   readonly result?: unknown;
   /** What was stored of what it threw, if it failed. */
   readonly error?: AttemptError;
@@ -70,34 +77,57 @@ export async function drain<C extends Contracts>(client: Db, options: DrainOptio
     if (attempts.length >= limit) {
       throw new DrainLimitError(`after ${limit} attempts a "${job.kind}" is due: does it enqueue or snooze itself?`);
     }
-    const one = await run(client, job, kinds.get(job.kind) as Performable);
+    const one = await run(client, job, kinds.get(job.kind) as Performable, options);
     if (one.verdict === 'retried') failed.add(job.id);
     attempts.push(one);
   }
 }
 
-async function run(client: Db, job: ClaimedJob, kind: Performable): Promise<DrainedAttempt> {
-  const { outcome, thrown, ...said } = await attempt(job, kind, kind.processor, { client });
-  const verdict = await settled(client, job, outcome, kind);
+async function run<C extends Contracts>(
+  client: Db,
+  job: ClaimedJob,
+  kind: Performable,
+  { contracts, middleware }: DrainOptions<C>,
+): Promise<DrainedAttempt> {
+  const sealing = sealingOf(job, kind, contracts);
+  const seal = (result: unknown) => sealResult(sealing, sealing.kind, result);
+  const { outcome, thrown, ...said } = await attempt(job, kind, kind.processor, {
+    contracts,
+    middleware,
+    client,
+    seal,
+  });
+  const written = await sealOutcome(outcome, { kind: sealing.kind, attempts: job.attempts }, sealing);
+  const verdict = await settled(client, job, written, { kind, contracts });
   return {
     id: job.id,
     kind: job.kind,
     attempt: job.attempts,
     verdict,
-    ...(verdict === 'completed' && { result: await resultOf(client, job.id) }),
+    ...(verdict === 'completed' && { result: await unseal(contracts, await resultOf(client, job.id)) }),
     ...(outcome.kind === 'failed' && { error: outcome.error }),
     ...(thrown !== undefined && { thrown }),
     ...said,
   };
 }
 
-async function settled(db: Db, job: ClaimedJob, outcome: Outcome, kind: Performable): Promise<Verdict> {
+async function settled(
+  db: Db,
+  job: ClaimedJob,
+  outcome: Outcome,
+  { kind, contracts }: { kind: Performable; contracts: Contracts },
+): Promise<Verdict> {
   if (outcome.kind === 'committed') return 'completed';
   const settlement = decide(outcome, job, (count) => backoff(kind.backoff, count));
   if (settlement.kind === 'none') return 'overtaken';
-  const one = { job, settlement, bytes: bytesOf(settlement), durationMs: 0 };
-  const [written] = await undisturbed(db, () => settle(db, [one]));
+  const one = { job, settlement, bytes: bytesOf(settlement, job.payload), durationMs: 0 };
+  const onDead = { jobs: onDeadJobs(contracts), refused: notPutIn };
+  const [written] = await undisturbed(db, () => settle(db, [one], onDead));
   return (written as Settled).verdict;
+}
+
+function notPutIn({ id, kind }: { id: JobId; kind: string }, reason: string): never {
+  throw new Error(`job ${id} ("${kind}") is dead, but the job that its onDead names was not put in: ${reason}`);
 }
 
 /** The engine sets how long its statement waits for a lock, for a transaction of its own: this one is the test's. */

@@ -1,5 +1,4 @@
-import type { QueryResultRow } from 'pg';
-import type { Answer, Db } from '../functions/queue/db.ts';
+import type { Answer, Db, QueryRow } from '../functions/queue/db.ts';
 import type { Connection } from '../functions/queue/steady-connection.ts';
 import { keep, SET, undo } from './transaction.ts';
 
@@ -24,7 +23,7 @@ export class JobConnection implements Connection {
     this.#frame = frame;
   }
 
-  async query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<Answer<Row>> {
+  async query<Row extends QueryRow>(text: string, values?: unknown[]): Promise<Answer<Row>> {
     switch (text) {
       case 'BEGIN':
         await this.#client.query(SET);

@@ -6,6 +6,7 @@ import type { Db } from '../functions/queue/db.ts';
 import { decide } from '../functions/queue/decide.ts';
 import { CancelledError } from '../functions/queue/errors.ts';
 import type { AttemptError } from '../functions/queue/job.ts';
+import type { Middleware } from '../functions/queue/middleware.ts';
 import type { Outcome } from '../functions/queue/outcome.ts';
 import type { Processor } from '../functions/queue/perform.ts';
 import type { Verdict } from '../functions/queue/settle.ts';
@@ -24,6 +25,8 @@ export interface RunProcessorOptions {
   readonly job?: Partial<Omit<Context['job'], 'kind'>>;
   /** Its abort tells the processor to stop, with its reason, as `ctx.signal` does. An Error as reason counts as given. */
   readonly signal?: AbortSignal;
+  /** What the worker has around its processors, the first outermost. Default none. */
+  readonly middleware?: readonly Middleware[];
 }
 
 /** What came of it. */
@@ -57,7 +60,7 @@ export async function runProcessor<C extends Contracts, Kind extends keyof C & s
   processors: Pick<Processors<C>, Kind>,
   kind: Kind,
   payload: z.input<C[Kind]['payload']>,
-  { client, job: over, signal }: RunProcessorOptions = {},
+  { client, job: over, signal, middleware }: RunProcessorOptions = {},
 ): Promise<ProcessorRun> {
   const contract = contractOf(contracts, kind);
   if (client) await assertTransaction(client);
@@ -68,7 +71,13 @@ export async function runProcessor<C extends Contracts, Kind extends keyof C & s
   signal?.addEventListener('abort', stop, { once: true });
   const processor = processors[kind] as Processor;
   const frame = client && standIn.frame(client);
-  const { outcome, thrown, ...said } = await attempt(standIn.job, contract, processor, { client, frame, stopper });
+  const { outcome, thrown, ...said } = await attempt(standIn.job, contract, processor, {
+    contracts,
+    middleware,
+    client,
+    frame,
+    stopper,
+  });
   signal?.removeEventListener('abort', stop);
   const cancelled = stopper.reason instanceof CancelledError;
   return { ...ending(outcome, standIn, contract, cancelled), ...(thrown !== undefined && { thrown }), ...said };

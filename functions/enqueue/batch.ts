@@ -1,4 +1,3 @@
-import { contracts } from '#contracts';
 import type { Database } from '../lambda/database.ts';
 import { type HttpAnswer, type HttpEvent, json } from '../lambda/http.ts';
 import { ProblemError } from '../lambda/problems.ts';
@@ -9,6 +8,7 @@ import { batchRequest } from '../queue/job-request.ts';
 import { jsonFlaws } from '../queue/json.ts';
 import { validate } from '../queue/validate.ts';
 import { flawsOfIssues } from '../queue/zod-flaws.ts';
+import { contracts } from './contracts.ts';
 import { idempotencyKeyOf } from './idempotency-key.ts';
 import { put } from './put.ts';
 import { settings } from './settings.ts';

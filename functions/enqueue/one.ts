@@ -1,4 +1,3 @@
-import { contracts } from '#contracts';
 import { type Database, resent } from '../lambda/database.ts';
 import { type HttpAnswer, type HttpEvent, json, jsonText } from '../lambda/http.ts';
 import { jobJson } from '../lambda/job-json.ts';
@@ -7,6 +6,7 @@ import { jsonBody } from '../lambda/request-body.ts';
 import type { Enqueued, NewJob } from '../queue/enqueue.ts';
 import { get } from '../queue/get.ts';
 import { validate } from '../queue/validate.ts';
+import { contracts } from './contracts.ts';
 import { idempotencyKeyOf, keyedBy } from './idempotency-key.ts';
 import { put } from './put.ts';
 import { settings } from './settings.ts';

@@ -1,4 +1,4 @@
-import { requireRole } from '../lambda/caller.ts';
+import { hasRole, requireRole } from '../lambda/caller.ts';
 import { type Database, resent } from '../lambda/database.ts';
 import { databaseHttp } from '../lambda/database-http.ts';
 import { type HttpAnswer, type HttpEvent, type Invocation, json, jsonText } from '../lambda/http.ts';
@@ -12,6 +12,7 @@ import { get } from '../queue/get.ts';
 import { list } from '../queue/list.ts';
 import { getQuery } from './get-query.ts';
 import { cursorAfter, listingOf } from './list-query.ts';
+import { legibleRow, unsealed, unsealedRows } from './unsealed.ts';
 import { readOnceEnded } from './wait.ts';
 
 /** `GET /jobs/{id}` and `GET /jobs`. */
@@ -27,7 +28,7 @@ async function one(event: HttpEvent, db: Database, invocation: Invocation): Prom
   const read = () => resent(() => get(db, id, parts));
   const { job, crowded } = await readOnceEnded(read, db, wait, invocation);
   if (job === undefined) throw noSuchJob(id);
-  const body = jobJson(job);
+  const body = jobJson(hasRole(event, CONTENT_ROLES) ? await unsealed(event, job) : job);
   refuseTooLong(body);
   return jsonText(200, body, crowded ? { 'retry-after': '1' } : {});
 }
@@ -51,7 +52,8 @@ function refuseTooLong(body: string): void {
 
 async function many(event: HttpEvent, db: Database): Promise<HttpAnswer> {
   const { listing, counted } = listingOf(event);
-  const { jobs, next } = await resent(() => list(db, listing));
+  const { jobs: listed, next } = await resent(() => list(db, listing));
+  const jobs = hasRole(event, CONTENT_ROLES) ? await unsealedRows(event, listed) : listed.map(legibleRow);
   const cursor = next === undefined ? null : cursorAfter(listing, next);
   const numbers = counted ? { counts: await resent(() => counts(db, listing)), counts_limit: COUNT_LIMIT } : {};
   return json(200, { jobs, next_cursor: cursor, ...numbers }, cursor === null ? {} : { link: nextLink(event, cursor) });

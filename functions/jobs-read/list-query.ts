@@ -5,11 +5,10 @@ import { ProblemError } from '../lambda/problems.ts';
 import { queryOf } from '../lambda/query.ts';
 import { NAME } from '../queue/contract.ts';
 import { textFlaw } from '../queue/flaws.ts';
+import { STATUSES } from '../queue/job.ts';
 import type { Listing } from '../queue/list.ts';
 import type { Filter } from '../queue/list-filter.ts';
 import { queryTime } from './query-time.ts';
-
-const STATUSES = ['pending', 'processing', 'completed', 'dead', 'cancelled'] as const;
 
 /** The query of `GET /jobs`. All filters combine; times compare with the time in the id (see Filter). */
 export const listQuery = z.strictObject({

@@ -35,6 +35,11 @@ export function requireRole(event: HttpEvent, roles: readonly Role[]): Caller {
   throw new ProblemError('forbidden', `It takes the role ${roles.join(' or ')}; this token has ${own.join(' and ')}.`);
 }
 
+/** Whether they may what these roles may. */
+export function hasRole(event: HttpEvent, roles: readonly Role[]): boolean {
+  return known(event).roles.some((role) => roles.includes(role));
+}
+
 function known(event: HttpEvent): Known {
   const { JWT_ROLE_CLAIM: claim } = process.env;
   const authorizer = authorizerOf(event);

@@ -1,14 +1,11 @@
 import type pg from 'pg';
-import Client from 'pg/lib/client.js';
 import type { Connect } from '../queue/steady-connection.ts';
-import { ConfigurationError, type DatabaseEnv, type DatabasePlace } from './env.ts';
+import { fromUrl, open } from './connect-url.ts';
+import type { DatabaseEnv, DatabasePlace } from './env.ts';
 import { IamLoginRefusedError, iamTokens } from './iam-token.ts';
 import { type Credentials, secretReader } from './secret.ts';
 import { tlsFor } from './tls.ts';
 import { isRefusedLogin, withSecret } from './with-secret.ts';
-
-/** Milliseconds. */
-const CONNECT_TIMEOUT_MS = 5000;
 
 /**
  * Opens connections to the configured database, one at each call, named `millrace-<name>` in pg_stat_activity. Who logs in
@@ -55,36 +52,4 @@ function withToken(env: DatabaseEnv, name: string): Connect {
       throw error;
     }
   };
-}
-
-async function open(name: string, config: pg.ClientConfig): Promise<pg.Client> {
-  const client = new Client({
-    application_name: `millrace-${name}`,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    keepAlive: true,
-    ...config,
-  });
-  // A connection that breaks while nobody is looking must not end the process; its next statement says so.
-  client.on('error', () => {});
-  await client.connect();
-  return client;
-}
-
-/** What is said of TLS in the URL must not replace ours: it is taken out, and read only on loopback. */
-function fromUrl(url: string, caFile: string | undefined): pg.ClientConfig {
-  const [address = '', query = ''] = url.split('?', 2);
-  const params = new URLSearchParams(query);
-  const sslmode = params.get('sslmode') ?? undefined;
-  for (const key of [...params.keys()]) if (/^(ssl|uselibpqcompat)/.test(key)) params.delete(key);
-  const connectionString = params.size > 0 ? `${address}?${params}` : address;
-  let host: string;
-  try {
-    if (!/^postgres(ql)?:\/\//.test(url)) throw new Error('no such scheme');
-    // As pg understands it: `?host=` counts more than what stands before the question mark.
-    ({ host } = new Client({ connectionString }));
-  } catch {
-    // The error would show the URL, and with it the password.
-    throw new ConfigurationError('DATABASE_URL is not a URL such as postgres://user:password@host:5432/database');
-  }
-  return { connectionString, ssl: tlsFor(host, { sslmode, caFile }) };
 }

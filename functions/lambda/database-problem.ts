@@ -19,7 +19,7 @@ export function databaseProblem(error: unknown): ProblemError | undefined {
   }
   if (isTooLong(error)) {
     const detail =
-      'The payload has more than 4 MiB as Postgres writes it: a number such as 1e308 with all its digits. Send less.';
+      'The payload has more than 4 MiB as Postgres writes it: a number such as 1e308 with all its digits, what is sealed with a third more. Send less.';
     return new ProblemError('too-large', detail, { cause: error });
   }
   if (state.startsWith('28')) return unavailable('It refuses our credentials.', error);

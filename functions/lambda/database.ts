@@ -3,8 +3,9 @@ import type { Answer, Db } from '../queue/db.ts';
 import { MillraceError } from '../queue/errors.ts';
 import { faultOf, sqlState } from '../queue/postgres-error.ts';
 import { SteadyConnection } from '../queue/steady-connection.ts';
+import { ConfigurationError } from './configuration-error.ts';
 import { connector } from './connect.ts';
-import { ConfigurationError, type DatabaseEnv } from './env.ts';
+import type { DatabaseEnv } from './env.ts';
 
 /** The database could not be reached, or did not answer; `cause` says how. Without one the statement was never sent. */
 export class DatabaseUnavailableError extends MillraceError {

@@ -1,11 +1,5 @@
 import * as z from 'zod';
-import { MillraceError } from '../queue/errors.ts';
-
-/** A setting of the function is missing or is not what it must be. Nothing works until whoever deploys mends it. */
-export class ConfigurationError extends MillraceError {
-  static override readonly name: string = 'ConfigurationError';
-  readonly code = 'configuration';
-}
+import { ConfigurationError } from './configuration-error.ts';
 
 const whole = (min: number, max: number, fallback: number) =>
   z
@@ -71,6 +65,11 @@ export const databaseEnv = databasePlace
     'DATABASE_USER needs AWS_REGION, the region of the database',
   );
 export type DatabaseEnv = z.infer<typeof databaseEnv>;
+
+export const contractsEnv = /* @__PURE__ */ environment(() => ({
+  /** JSON: names of variables that contracts read → ARNs of the secrets that hold their values. Default none. */
+  CONTRACT_SECRETS: namesAndTexts('{"JOB_KEYS": "arn:aws:secretsmanager:…"}').optional(),
+}));
 
 export const enqueueEnv = /* @__PURE__ */ environment(() => ({
   /** UTF-8 bytes of a payload as compact JSON. Default 256 KiB. */

@@ -1,5 +1,5 @@
-import middy, { type MiddlewareObj } from '@middy/core';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
+import middy, { type MiddlewareObj } from '#middy';
 import type { Log } from '../queue/context.ts';
 import { traceIdOf } from '../queue/trace.ts';
 import { type Caller, requireRole } from './caller.ts';

@@ -1,6 +1,6 @@
 import type { Signer } from '@aws-sdk/rds-signer';
 import { MillraceError } from '../queue/errors.ts';
-import { ConfigurationError } from './env.ts';
+import { ConfigurationError } from './configuration-error.ts';
 
 export interface IamLogin {
   readonly host: string;

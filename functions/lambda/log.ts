@@ -8,8 +8,9 @@ type Fields = Readonly<Record<string, unknown>>;
  * A log of JSON lines on stdout: timestamp, level, message, then `bound` and the fields of the call.
  * The level is LOG_LEVEL's (default info). Of an error it shows name, code, message, stack and causes, never the rows and
  * values that Postgres puts into `detail` and `where`: payloads stay out of logs.
+ * `write` takes a line. Default: to stdout.
  */
-export function createLog(bound: Fields): Log {
+export function createLog(bound: Fields, write: (line: string) => void = toStdout): Log {
   // A wrong LOG_LEVEL must not keep a function from saying what else is wrong: it counts as info.
   const given = LEVELS.indexOf(process.env.LOG_LEVEL as Level);
   const least = given === -1 ? LEVELS.indexOf('info') : given;
@@ -17,7 +18,7 @@ export function createLog(bound: Fields): Log {
     if (LEVELS.indexOf(level) < least) return;
     const head = { timestamp: new Date().toISOString(), level, message };
     // Twice, so that the head stays first and no field takes its place.
-    toStdout(toJson({ ...head, ...bound, ...fields, ...head }));
+    write(toJson({ ...head, ...bound, ...fields, ...head }));
   };
   return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') };
 }

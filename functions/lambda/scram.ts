@@ -1,5 +1,5 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
-import { ConfigurationError } from './env.ts';
+import { ConfigurationError } from './configuration-error.ts';
 
 /** As Postgres counts by default; more makes each login dearer, and a password of 256 random bits no safer. */
 const ITERATIONS = 4096;

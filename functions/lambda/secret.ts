@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { ConfigurationError, type DatabasePlace } from './env.ts';
+import { ConfigurationError } from './configuration-error.ts';
+import type { DatabasePlace } from './env.ts';
 import { readSecretText } from './secret-text.ts';
 
 /** As RDS and its rotation write it; a secret made by hand may leave out the port. */

@@ -1,4 +1,3 @@
-import type { Context } from 'aws-lambda';
 import type { Log } from '../queue/context.ts';
 import type { Emit, QueueEvent } from '../queue/events.ts';
 import { traceIdOf } from '../queue/trace.ts';
@@ -14,9 +13,11 @@ const LEVELS: Readonly<Record<QueueEvent['name'], keyof Log>> = {
   'job.released': 'info',
   'job.cancelled': 'info',
   'job.overtaken': 'warn',
+  'job.on_dead_refused': 'error',
   'job.reaped': 'warn',
   'claim.made': 'debug',
   'database.failed': 'warn',
+  'run.last_claimed': 'debug',
   'run.drained': 'info',
 };
 
@@ -25,11 +26,20 @@ export function loggedEvents(log: Log): Emit {
   return ({ name, ...fields }) => log[LEVELS[name]](name, 'id' in fields ? ofJob(fields) : snakeCased(fields));
 }
 
-type OfJob = Pick<Extract<QueueEvent, { id: string }>, 'id' | 'requestId' | 'traceparent'>;
+interface OfJob {
+  readonly id: string;
+  readonly requestId?: string | null;
+  readonly traceparent?: string | null;
+}
 
 /** Of a job that no request put in, the two words are left out. */
 function ofJob({ id, requestId, traceparent, ...fields }: OfJob): Record<string, unknown> {
-  return { job_id: id, ...snakeCased(fields), request_id: requestId ?? undefined, trace_id: traceIdOf(traceparent) };
+  return {
+    job_id: id,
+    ...snakeCased(fields),
+    request_id: requestId ?? undefined,
+    trace_id: traceIdOf(traceparent ?? null),
+  };
 }
 
 /** Fields as logs name them: `durationMs` is `duration_ms` there. */
@@ -60,7 +70,7 @@ export type Metrics = Partial<Record<PublishedMetric, readonly [value: number, u
  * Writes a line that CloudWatch turns into metrics (embedded metric format), by the queue that the function is of. Each
  * series is paid for by the month: ten names in all, one dimension, and never a kind.
  */
-export function putMetrics({ functionName }: Pick<Context, 'functionName'>, metrics: Readonly<Metrics>): void {
+export function putMetrics({ functionName }: { readonly functionName: string }, metrics: Readonly<Metrics>): void {
   const { JOB_QUEUE: jobQueue = functionName } = readEnv(metricsEnv);
   const now = new Date();
   const entries = Object.entries(metrics);

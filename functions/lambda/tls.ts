@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
-import { ConfigurationError } from './env.ts';
+import { ConfigurationError } from './configuration-error.ts';
 
 /**
  * TLS towards a database host: the certificate chain and the name are verified, always, and nothing turns that off.
@@ -21,9 +21,15 @@ export function tlsFor(
 
 const ASKS_FOR_TLS = ['require', 'verify-ca', 'verify-full'];
 
-/** A path is a Unix socket. */
+/** A path is a Unix socket. A URL has IPv6 in brackets. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host) || host.startsWith('/');
+  return (
+    host === 'localhost' ||
+    host === '::1' ||
+    host === '[::1]' ||
+    /^127(\.\d{1,3}){3}$/.test(host) ||
+    host.startsWith('/')
+  );
 }
 
 function readCa(file: string): string {

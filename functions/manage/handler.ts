@@ -17,7 +17,8 @@ import type { Operator } from '../queue/operator.ts';
 import { type PauseScope, pause, resume } from '../queue/pause.ts';
 import { redrive } from '../queue/redrive.ts';
 import { countRedrivable, redriveMany } from '../queue/redrive-many.ts';
-import { cursorAfter, redriveRequestOf } from './redrive-request.ts';
+import { cursorAfter } from './redrive-cursor.ts';
+import { redriveRequestOf } from './redrive-request.ts';
 
 /** What is harmless to send again because operator_log knows the request: see operator.ts. */
 type Answer = (event: HttpEvent, db: Database, by: Operator) => Promise<HttpAnswer>;

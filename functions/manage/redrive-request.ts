@@ -1,13 +1,12 @@
 import * as z from 'zod';
-import { decodeCursor, encodeCursor } from '../lambda/cursor.ts';
 import type { HttpEvent } from '../lambda/http.ts';
 import { ProblemError } from '../lambda/problems.ts';
 import { jsonBody } from '../lambda/request-body.ts';
 import { NAME } from '../queue/contract.ts';
-import type { JobId } from '../queue/job.ts';
-import { REDRIVE_MAX, type RedriveFilter, type RedriveRequest } from '../queue/redrive-many.ts';
+import { REDRIVE_MAX, type RedriveRequest } from '../queue/redrive-many.ts';
 import { parseRunAt } from '../queue/run-at.ts';
 import { flawsOfIssues } from '../queue/zod-flaws.ts';
+import { afterOf } from './redrive-cursor.ts';
 
 /** A filter is some short texts. */
 const BODY_MAX_BYTES = 16_384;
@@ -58,7 +57,7 @@ export function redriveRequestOf(event: HttpEvent): RedriveRequest & { readonly 
   }
   const { kind, error, dead_after: deadAfter, dead_before: deadBefore, limit, cursor, dry_run: dryRun } = parsed.data;
   const filter = { kind, error, deadAfter, deadBefore };
-  const after = cursor === undefined ? undefined : decodeCursor(cursor, named(filter));
+  const after = cursor === undefined ? undefined : afterOf(filter, cursor);
   if (cursor !== undefined && after === undefined) {
     throw new ProblemError(
       'invalid-cursor',
@@ -66,13 +65,4 @@ export function redriveRequestOf(event: HttpEvent): RedriveRequest & { readonly 
     );
   }
   return { filter, limit, after, dryRun };
-}
-
-export function cursorAfter(filter: RedriveFilter, next: JobId | undefined): string | null {
-  return next === undefined ? null : encodeCursor(next, named(filter));
-}
-
-/** What ties a cursor to its filter, and tells it from one of a listing. */
-function named({ kind, error, deadAfter, deadBefore }: RedriveFilter): unknown[] {
-  return ['redrive', kind, error, deadAfter, deadBefore];
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigurationError } from '../lambda/env.ts';
+import { ConfigurationError } from '../lambda/configuration-error.ts';
 import { faultOf } from '../queue/postgres-error.ts';
 
 const FIRST_DELAY_MS = 250;

@@ -21,6 +21,12 @@ export class MigrationEditedError extends MillraceError {
   }
 }
 
+/** The version that was asked for cannot be gone to from where the database is. Nothing was applied. */
+export class MigrationTargetError extends MillraceError {
+  static override readonly name: string = 'MigrationTargetError';
+  readonly code = 'migration_target';
+}
+
 /** A migration failed. All of this run was rolled back: the schema is as it was before. */
 export class MigrationFailedError extends MillraceError {
   static override readonly name: string = 'MigrationFailedError';

@@ -7,6 +7,8 @@ import { pendingOf, readHistory, record } from './history.ts';
 
 export interface MigrateOptions {
   readonly directory: URL | string;
+  /** The last migration to apply. Default: the newest. */
+  readonly to?: number | undefined;
   /** Seconds to go on trying while others hold locks that are needed. Default 120. */
   readonly patienceSeconds?: number;
   readonly onProgress?: (progress: MigrationProgress) => void;
@@ -27,7 +29,11 @@ export interface MigrateResult {
 }
 
 /** A statement of a migration waits that long for a lock. Whoever comes after it on that table waits behind it. */
-const LOCK_TIMEOUT_MS = 2000;
+export const LOCK_TIMEOUT_MS = 2000;
+/** One at a time; the lock lasts as long as the transaction. Its number is only ours. */
+export const TURN = 'SELECT pg_advisory_xact_lock(7236834, 0)';
+/** Names mean what they say whatever the role's search_path is; what a role's timeouts are for is not migrations. */
+export const SETTINGS = `SET LOCAL search_path = ''; SET LOCAL statement_timeout = 0`;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
 /** Lock not available, deadlock: another try may succeed. */
@@ -38,7 +44,8 @@ const HELD = new Set(['55P03', '40P01']);
  * at once, one waits and finds nothing to do. Takes no session state, so it works through a transaction pooler.
  *
  * @param db one connection with no transaction open; of a pool, one is taken
- * @throws MigrationFailedError naming file and line, MigrationEditedError, MigrationBlockedError, MigrationFileError
+ * @throws MigrationFailedError naming file and line, MigrationEditedError, MigrationBlockedError, MigrationFileError, and
+ * MigrationTargetError for a `to` that lies behind
  */
 export async function migrate(db: pg.Client | Db, options: MigrateOptions): Promise<MigrateResult> {
   const migrations = await readMigrations(options.directory);
@@ -74,7 +81,7 @@ async function once(db: Db, migrations: Migration[], options: MigrateOptions): P
   await db.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   try {
     await waitForTurn(db, patienceSeconds);
-    const { pending, version, ahead } = pendingOf(migrations, await readHistory(db));
+    const { pending, version, ahead } = pendingOf(migrations, await readHistory(db), options.to);
     for (const migration of pending) {
       const began = performance.now();
       await apply(db, migration);
@@ -93,13 +100,11 @@ async function once(db: Db, migrations: Migration[], options: MigrateOptions): P
   }
 }
 
-/** The lock lasts as long as the transaction. Its number is only ours. */
 async function waitForTurn(db: Db, patienceSeconds: number): Promise<void> {
-  // Names mean what they say whatever the role's search_path is; what a role's timeouts are for is not migrations.
-  await db.query(`SET LOCAL search_path = ''; SET LOCAL statement_timeout = 0`);
+  await db.query(SETTINGS);
   await db.query(`SET LOCAL lock_timeout = ${Math.max(1, Math.round(patienceSeconds * 1000))}`);
   try {
-    await db.query('SELECT pg_advisory_xact_lock(7236834, 0)');
+    await db.query(TURN);
   } catch (cause) {
     if (!HELD.has((cause as { code?: string }).code ?? '')) throw cause;
     throw new MigrationBlockedError('Another migration is running: this one', patienceSeconds, { cause });

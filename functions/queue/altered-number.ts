@@ -12,8 +12,11 @@ export class AlteredNumber {
 
 export type Reviver = (this: unknown, key: string, value: unknown) => unknown;
 
-/** `context.source` is the number's own text: in every V8 since Node 21, not yet in the type of JSON.parse. */
-function mark(_key: string, value: unknown, { source }: { source?: string }): unknown {
+/**
+ * `context.source` is the number's own text: in every V8 since Node 21, not yet in the type of JSON.parse. On Node 20, where
+ * only the local runtime may run, there is none, and no number is marked.
+ */
+function mark(_key: string, value: unknown, { source }: { source?: string } = {}): unknown {
   return typeof value === 'number' && source !== undefined && isAltered(source, value)
     ? new AlteredNumber(source, value)
     : value;

@@ -14,8 +14,18 @@ export class AttemptContext implements Context {
   readonly transaction: Context['transaction'];
   readonly #stopper: Stopper;
   readonly #log: Log;
+  readonly #sealed: boolean;
 
-  constructor(job: ClaimedJob, stopper: Stopper, transaction: JobTransaction, progress: JobProgress, log: Log) {
+  /** `sealed`: what errors say is for nobody's log, since the kind has a codec. */
+  constructor(
+    job: ClaimedJob,
+    stopper: Stopper,
+    transaction: JobTransaction,
+    progress: JobProgress,
+    log: Log,
+    sealed = false,
+  ) {
+    this.#sealed = sealed;
     this.job = {
       id: job.id,
       kind: job.kind,
@@ -63,6 +73,7 @@ export class AttemptContext implements Context {
   readonly stray = (reason: unknown): void => {
     const now = new Date();
     const { name, message } = attemptError(reason, { attempt: this.job.attempt, startedAt: now, failedAt: now });
-    this.log.error('a promise that the processor did not await was rejected', { error: { name, message } });
+    const said = this.#sealed ? {} : { message };
+    this.log.error('a promise that the processor did not await was rejected', { error: { name, ...said } });
   };
 }

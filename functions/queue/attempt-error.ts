@@ -90,7 +90,7 @@ function safely<T>(read: () => T): T | undefined {
 }
 
 /** Cuts `text` so that it takes at most `bytes` of JSON, and replaces what jsonb refuses: NUL and lone surrogates. */
-function shorten(text: string, bytes: number): string {
+export function shorten(text: string, bytes: number): string {
   // Each character takes a byte or more, so what lies beyond is never looked at.
   let kept = text.slice(0, bytes).toWellFormed().replaceAll('\0', '\uFFFD');
   if (kept.length === text.length && jsonBytes(kept) <= bytes) return kept;

@@ -105,7 +105,7 @@ export class Attempts {
     if (outcome.kind === 'committed') tally.committed(job, durationMs);
     if (outcome.kind === 'lost') tally.overtaken(job);
     if (settlement.kind !== 'none') {
-      this.#unsettled.push({ job, settlement, bytes: bytesOf(settlement), durationMs });
+      this.#unsettled.push({ job, settlement, bytes: bytesOf(settlement, job.payload), durationMs });
     }
     bell.ring();
   }

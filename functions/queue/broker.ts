@@ -6,6 +6,7 @@ import type { Bell } from './bell.ts';
 import type { Db } from './db.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Kinds } from './marks.ts';
+import type { OnDead } from './on-dead.ts';
 import type { Reason } from './phase.ts';
 import { faultOf } from './postgres-error.ts';
 import type { ProgressBoard } from './progress-board.ts';
@@ -18,6 +19,8 @@ export interface BrokerOptions {
   /** Every statement but those of the jobs' transactions goes over this one connection, one at a time. */
   readonly db: Db;
   readonly concurrency: number;
+  /** Jobs in flight that are not this run's. */
+  others(): number;
   readonly attempts: Attempts;
   readonly inFlight: InFlight;
   readonly supply: Supply;
@@ -25,8 +28,11 @@ export interface BrokerOptions {
   readonly board: ProgressBoard;
   readonly tally: Tally;
   readonly bell: Bell;
+  /** The jobs that are put in for those that die. Default none. */
+  readonly onDead?: OnDead | undefined;
   /** Kinds that still fit into the remaining time. */
   kinds(): Kinds;
+  /** Not asked again once it has answered with one; no claim is on the way then. */
   reasonToStop(at: { foundNothing: boolean; refused: boolean; fitting: number }): Reason | undefined;
   onFailure(during: string, error: unknown): void;
   /** The statement was cut short by the run's end. */
@@ -113,11 +119,11 @@ export class Broker {
   }
 
   async #settle(): Promise<void> {
-    const { db, attempts, tally } = this.#options;
+    const { db, attempts, tally, onDead } = this.#options;
     for (const verb of VERBS) {
       const batch = nextBatch(attempts.unsettled, verb);
       if (batch.length === 0) continue;
-      const { settled, blocked } = await settle(db, batch);
+      const { settled, blocked } = await settle(db, batch, onDead);
       attempts.settled(batch);
       attempts.setAside(blocked, performance.now());
       for (const one of settled) tally.settled(one);
@@ -138,8 +144,8 @@ export class Broker {
   }
 
   #freeSlots(): number {
-    const { inFlight, attempts, concurrency } = this.#options;
-    const taken = inFlight.size + attempts.unsettled.length;
+    const { inFlight, attempts, concurrency, others } = this.#options;
+    const taken = inFlight.size + attempts.unsettled.length + others();
     if (inFlight.suspect || this.#suspectQueue !== undefined) return taken === 0 ? 1 : 0;
     return concurrency - taken;
   }

@@ -1,4 +1,5 @@
 import type * as z from 'zod';
+import type { Codec } from './codec.ts';
 import type { Context } from './context.ts';
 
 /** Exponential backoff with full jitter between attempts, see backoff.ts. */
@@ -19,6 +20,18 @@ export interface Contract<Payload extends z.ZodType = z.ZodType> {
   readonly backoff: BackoffPolicy;
   /** Lane the kind goes to unless the enqueue names one. Default `default`. */
   readonly queue: string;
+  /** Names that jobs of this kind had before: what waits under one of them is processed by this kind's code. Default none. */
+  readonly aliases: readonly string[];
+  /**
+   * Makes of a stored payload what the schema of today reads. Called with every payload before its schema is, so it must take
+   * those of today too, and with the name that the job was put in by. Not asynchronous. Default: none, the schema reads what
+   * was stored.
+   */
+  readonly upcast: ((payload: unknown, kind: string) => unknown) | undefined;
+  /** Kind of the job that is put in for each that dies, by the statement that buries it. Default none. */
+  readonly onDead: string | undefined;
+  /** What payloads, results and errors are stored by. Default: none, they are stored as they are. */
+  readonly codec: Codec | undefined;
 }
 
 export type Contracts = Readonly<Record<string, Contract>>;
@@ -46,6 +59,10 @@ export function defineJob<Payload extends z.ZodType>(options: {
   timeoutSeconds?: number;
   backoff?: Partial<BackoffPolicy>;
   queue?: string;
+  aliases?: readonly string[];
+  upcast?: (payload: unknown, kind: string) => unknown;
+  onDead?: string;
+  codec?: Codec;
 }): Contract<Payload> {
   const contract: Contract<Payload> = {
     payload: options.payload,
@@ -53,6 +70,10 @@ export function defineJob<Payload extends z.ZodType>(options: {
     timeoutSeconds: options.timeoutSeconds ?? DEFAULTS.timeoutSeconds,
     backoff: { ...DEFAULTS.backoff, ...options.backoff },
     queue: options.queue ?? DEFAULTS.queue,
+    aliases: options.aliases ?? [],
+    upcast: options.upcast,
+    onDead: options.onDead,
+    codec: options.codec,
   };
   within('maxAttempts', contract.maxAttempts, 1, 1000);
   if (!Number.isInteger(contract.maxAttempts)) throw new RangeError('maxAttempts must be a whole number');
@@ -60,6 +81,8 @@ export function defineJob<Payload extends z.ZodType>(options: {
   within('backoff.baseSeconds', contract.backoff.baseSeconds, 1, 31_536_000);
   within('backoff.capSeconds', contract.backoff.capSeconds, 1, 31_536_000);
   if (!NAME.test(contract.queue)) throw new RangeError(`queue must match ${NAME.source}, not "${contract.queue}"`);
+  const misnamed = contract.aliases.find((alias) => !NAME.test(alias));
+  if (misnamed !== undefined) throw new RangeError(`aliases must match ${NAME.source}, not "${misnamed}"`);
   return contract;
 }
 

@@ -1,4 +1,6 @@
-import type { QueryResultRow } from 'pg';
+/** A row as a client gives it: the one of pg's types, which a project need not have. */
+// biome-ignore lint/suspicious/noExplicitAny: as pg has it; with `unknown` its clients would not fit.
+export type QueryRow = Record<string, any>;
 
 /**
  * What the engine needs of a database: a `pg` Client, PoolClient or Pool, or anything shaped like one (docs/enqueue.md
@@ -6,7 +8,7 @@ import type { QueryResultRow } from 'pg';
  * Every engine function takes it first, so that it joins whatever transaction the caller has open on it.
  */
 export interface Db {
-  query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<Answer<Row>>;
+  query<Row extends QueryRow>(text: string, values?: unknown[]): Promise<Answer<Row>>;
 }
 
 /** The part of pg's QueryResult that the engine reads. */

@@ -1,10 +1,13 @@
 import type * as z from 'zod';
-import type { Contract, Contracts } from './contract.ts';
+import type { Contracts } from './contract.ts';
 import type { Db } from './db.ts';
 import { type Enqueued, insertJob, insertJobs, MAX_JOBS, type NewJob } from './enqueue.ts';
 import { UnknownKindError } from './errors.ts';
 import type { JobId } from './job.ts';
-import { parsePayload } from './payload.ts';
+import { contractOf, knownKinds } from './kinds.ts';
+import { PayloadError, readPlain } from './payload.ts';
+import { sealPayload } from './seal.ts';
+import { holdsSealed } from './sealed-parts.ts';
 import { assertStorable } from './storable.ts';
 
 /** A job of one of the kinds, with the payload that its contract takes. */
@@ -16,7 +19,8 @@ export type TypedJob<C extends Contracts, Kind extends keyof C & string = keyof 
  * Puts a job in with the caller's own client, so that it joins the transaction that is open there: it becomes visible to
  * workers with the commit, and never if that rolls back. `queue` and `maxAttempts` default to the contract's. Resolves the
  * id of the job, or of the one that stands for it (`idempotencyKey`, `uniqueKey`).
- * @throws PayloadError, UnstorableError or UnknownKindError before anything is sent: the transaction stays usable;
+ * An alias is taken as well, and stays its name: TypeScript knows kinds alone, so write `kind: 'old.name' as 'new.name'`.
+ * @throws PayloadError, UnstorableError, UnknownKindError or CodecError before anything is sent: the transaction stays usable;
  * IdempotencyKeyReusedError, and what the database says
  */
 export async function enqueue<C extends Contracts, Kind extends keyof C & string>(
@@ -44,14 +48,19 @@ export async function enqueueMany<C extends Contracts>(
 
 /** The job as it is stored, if its kind's contract takes it. */
 async function fitting(contracts: Contracts, job: NewJob): Promise<NewJob> {
-  const contract: Contract | undefined = Object.hasOwn(contracts, job.kind) ? contracts[job.kind] : undefined;
+  const contract = contractOf(contracts, job.kind);
   if (!contract) {
-    const known = Object.keys(contracts).join(', ') || 'none';
-    throw new UnknownKindError(`kind "${job.kind}" has no contract; known kinds: ${known}`);
+    throw new UnknownKindError(`kind "${job.kind}" has no contract; known kinds: ${knownKinds(contracts)}`);
   }
   // What the worker will read is what must fit: JSON turns a Date into text, and leaves undefined out.
-  const payload: unknown = JSON.parse(assertStorable(job.payload));
-  await parsePayload(contract.payload, payload);
+  const text = assertStorable(job.payload);
+  const plain: unknown = JSON.parse(text);
+  if (holdsSealed({ kind: job.kind, payload: plain }, contracts)) {
+    throw new PayloadError('the payload is or holds a sealed value: enqueue it in clear');
+  }
+  // A copy of its own if something may change it: what is stored is what was sent.
+  await readPlain(contract, job.kind, contract.upcast === undefined ? plain : JSON.parse(text));
+  const payload = await sealPayload(contract, job.kind, plain);
   const { queue = contract.queue, maxAttempts = contract.maxAttempts } = job;
   return { ...job, payload, queue, maxAttempts };
 }

@@ -1,4 +1,5 @@
 import type { JobId } from './job.ts';
+import type { Reason } from './phase.ts';
 
 /** Which attempt of which job, and the request that put the job in: one id finds all of them in the log. */
 interface OfAttempt {
@@ -19,17 +20,22 @@ export type QueueEvent =
   | (OfAttempt & {
       readonly name: 'job.retried' | 'job.buried';
       readonly durationMs: number;
-      readonly error: { readonly name: string; readonly message: string };
+      /** `at`: the place of the application's code that threw, `/app/jobs/processors.ts:12:9`. */
+      readonly error: { readonly name: string; readonly message: string; readonly at?: string };
       readonly delaySeconds?: number;
     })
   | (OfAttempt & { readonly name: 'job.released' | 'job.cancelled'; readonly durationMs: number })
   /** A settle or a running attempt found its claim gone; its result is dropped. */
   | (OfAttempt & { readonly name: 'job.overtaken' })
+  /** The job is buried, but the database would not take the one that its kind's `onDead` names. */
+  | { readonly name: 'job.on_dead_refused'; readonly id: JobId; readonly kind: string; readonly reason: string }
   | (OfAttempt & { readonly name: 'job.reaped'; readonly status: 'pending' | 'dead' | 'cancelled' })
   /** One claim statement, also the empty ones. */
   | { readonly name: 'claim.made'; readonly claimed: number; readonly wanted: number; readonly durationMs: number }
   /** The database did not answer; the statement is repeated or its rows are released. */
   | { readonly name: 'database.failed'; readonly during: string; readonly code: string; readonly reason: string }
+  /** It claims no more, and finishes what it holds. */
+  | { readonly name: 'run.last_claimed'; readonly reason: Reason }
   | { readonly name: 'run.drained'; readonly released: number };
 
 export type Emit = (event: QueueEvent) => void;

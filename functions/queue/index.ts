@@ -6,7 +6,13 @@
 
 // A kind is declared: what producers and workers agree on, and the code that only workers have.
 export { type BackoffPolicy, type Contract, type Contracts, DEFAULTS, defineJob, type Processors } from './contract.ts';
+export { deadJob } from './dead-job.ts';
+// A codec keeps what is stored of a kind from being read: seal.ts and unseal.ts, at enqueue, before and after a processor.
+export { aesGcm } from './aes-codec.ts';
+export { type Codec, CodecError } from './codec.ts';
+export { unseal } from './unseal.ts';
 export type { Context, Log } from './context.ts';
+export { type Middleware, NextUsedError } from './middleware.ts';
 export {
   CancelledError,
   ClaimLostError,
@@ -32,12 +38,12 @@ export { type Connect, type Connection, RunFailedError, type RunOptions, type Ru
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
 // the statement; close-held.ts sees that enqueues do not hold it for ever; lost-claims.ts and release-tokens.ts give back
 // what a lost answer held. It is processing.
-// Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts), with
-// transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost claim. What it says of its
-// progress is gathered by progress-board.ts and written by progress.ts.
+// Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts) within what is
+// around it (middleware.ts), with transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost
+// claim. What it says of its progress is gathered by progress-board.ts and written by progress.ts.
 // Settle: judge.ts says what it came to, decide.ts what is written for it, batch.ts and settle.ts write it, by
-// complete.ts, bury.ts, retry.ts and release.ts, the last two by give-back.ts; around-blocked.ts keeps one that somebody
-// holds from stopping the others.
+// complete.ts, bury.ts (which puts in what on-dead.ts says), retry.ts and release.ts, the last two by give-back.ts;
+// around-blocked.ts keeps one that somebody holds from stopping the others.
 export { backoff } from './backoff.ts';
 
 // What happens to it from outside.

@@ -1,6 +1,7 @@
 export type JobId = string;
 
-export type Status = 'pending' | 'processing' | 'completed' | 'dead' | 'cancelled';
+export const STATUSES = ['pending', 'processing', 'completed', 'dead', 'cancelled'] as const;
+export type Status = (typeof STATUSES)[number];
 
 /** The right to settle one attempt. Only the pair counts: an id with another job's token is a stale claim. */
 export interface Claim {
@@ -66,6 +67,7 @@ export interface AttemptError {
   readonly where?: string;
   /** Class of what was thrown, `DeadlineError`, `LeaseExpired`, … */
   readonly name: string;
+  /** `sealed` if the kind has a codec: then message and stack are in an envelope beside it (seal.ts). */
   readonly message: string;
   readonly stack?: string;
 }

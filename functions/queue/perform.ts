@@ -1,12 +1,14 @@
 import { AttemptContext } from './attempt-context.ts';
 import type { Context, Log } from './context.ts';
-import type { Contract } from './contract.ts';
+import type { Contract, Contracts } from './contract.ts';
 import { DeadlineError } from './errors.ts';
 import type { ClaimedJob } from './job.ts';
 import { type Ending, judge } from './judge.ts';
+import { type Middleware, within } from './middleware.ts';
 import type { Outcome } from './outcome.ts';
-import { parsePayload } from './payload.ts';
+import { readPayload } from './payload.ts';
 import type { JobProgress } from './progress-board.ts';
+import { sealingOf } from './sealed-parts.ts';
 import type { Stopper } from './stopper.ts';
 import { sheltered } from './stray-rejections.ts';
 import type { JobTransaction } from './transaction.ts';
@@ -17,6 +19,10 @@ const STOP_GRACE_SECONDS = 2;
 export type Processor = (payload: never, ctx: Context) => unknown;
 
 export interface PerformOptions {
+  /** Those of the worker, of which `contract` is one: the payload of a dead job is of another kind. */
+  readonly contracts: Contracts;
+  /** Around the processor, the first outermost. Default none. */
+  readonly middleware?: readonly Middleware[] | undefined;
   readonly stopper: Stopper;
   readonly transaction: JobTransaction;
   readonly progress: JobProgress;
@@ -28,18 +34,20 @@ export interface PerformOptions {
 }
 
 /**
- * One attempt: parses the payload, runs the processor under its kind's deadline, and says what came of it. Never rejects,
- * whatever the processor does, and resolves at the latest `timeoutSeconds` + `graceSeconds` after its start (and however
- * long a COMMIT that was sent takes to be answered). A processor that blocks the event loop blocks this too.
+ * One attempt: reads the payload, runs the processor under its kind's deadline, both within the middleware, and says what
+ * came of it. Never rejects, whatever they do, and resolves at the latest `timeoutSeconds` + `graceSeconds` after its start
+ * (and however long a COMMIT that was sent takes to be answered). A processor that blocks the event loop blocks this too.
  */
 export async function perform(
   job: ClaimedJob,
   contract: Contract,
   processor: Processor,
-  { stopper, transaction, progress, log, where, graceSeconds = STOP_GRACE_SECONDS }: PerformOptions,
+  options: PerformOptions,
 ): Promise<Outcome> {
+  const { stopper, transaction, progress, log, where, graceSeconds = STOP_GRACE_SECONDS } = options;
   const startedAt = new Date();
-  const ctx = new AttemptContext(job, stopper, transaction, progress, log);
+  const sealed = sealingOf(job, contract, options.contracts).codec !== undefined;
+  const ctx = new AttemptContext(job, stopper, transaction, progress, log, sealed);
   const deadline = setTimeout(() => {
     stopper.stop(new DeadlineError(`ran longer than its ${contract.timeoutSeconds} s (timeoutSeconds)`));
   }, contract.timeoutSeconds * 1000);
@@ -48,7 +56,7 @@ export async function perform(
     stopper.onStop(() => {
       grace = setTimeout(resolve, graceSeconds * 1000, { kind: 'abandoned' });
     });
-    processed(job, contract, processor, ctx, transaction).then(resolve);
+    processed(job, contract, processor, ctx, options).then(resolve);
   });
   clearTimeout(deadline);
   clearTimeout(grace);
@@ -69,11 +77,11 @@ async function processed(
   contract: Contract,
   processor: Processor,
   ctx: AttemptContext,
-  transaction: JobTransaction,
+  { contracts, middleware = [], transaction }: PerformOptions,
 ): Promise<Ending> {
+  const run = async () => processor((await readPayload(contract, job, contracts)) as never, ctx);
   try {
-    const payload = await parsePayload(contract.payload, job.payload);
-    const value = await sheltered(ctx.stray, () => processor(payload as never, ctx));
+    const value = await sheltered(ctx.stray, () => within(middleware, ctx, run));
     // One that the processor forgot to await decides all the same: else its writes could be lost under a completed job.
     await transaction.ended();
     return { kind: 'returned', value };

@@ -1,6 +1,8 @@
 import { aroundBlocked, type Patience } from './around-blocked.ts';
+import type { Contracts } from './contract.ts';
 import type { Db } from './db.ts';
 import type { JobId } from './job.ts';
+import { DEATHS, type OnDead, onDeadColumns, onDeadJobs } from './on-dead.ts';
 import { TWIN } from './twin.ts';
 
 export interface Reaped {
@@ -19,11 +21,13 @@ export interface Reaped {
   readonly traceparent: string | null;
 }
 
-// The lock is let go at once: it only passes over rows that a settle holds at the moment.
+// The lock is let go at once: it only passes over rows that a settle holds at the moment. `bytes`: of what is copied for it.
 const EXPIRED = `
-SELECT l.id, l.kind, l.attempts AS attempt, l.request_id AS "requestId", l.traceparent
+SELECT l.id, l.kind, l.attempts AS attempt, l.request_id AS "requestId", l.traceparent,
+       CASE WHEN l.attempts < l.max_attempts OR l.cancel_requested_at IS NOT NULL THEN 0 ELSE l.payload_bytes END AS bytes
 FROM millrace.live_jobs l
 WHERE l.status = 'processing' AND l.locked_until <= now() AND l.id <> ALL ($2::uuid[])
+  AND ($3::boolean OR l.attempts < l.max_attempts OR l.cancel_requested_at IS NOT NULL)
 ORDER BY l.locked_until
 LIMIT $1
 FOR UPDATE SKIP LOCKED`;
@@ -133,6 +137,21 @@ buried AS (
   LEFT JOIN millrace.payloads_of(ARRAY(SELECT g.id FROM decided g WHERE g.outcome = 'dead')) p ON p.id = g.id
   WHERE g.outcome = 'dead'
 ),
+died AS MATERIALIZED (
+  SELECT ${DEATHS} AS deaths
+  FROM (
+    SELECT g.id, g.kind, g.queue, g.subject, g.attempts, g.created_at, g.started_at, g.request_id, g.traceparent,
+           coalesce(g.error, g.errors -> -1) AS error
+    FROM decided g
+    WHERE g.outcome = 'dead'
+  ) d
+  JOIN unnest($3::text[], $4::text[], $5::text[], $6::int[]) o(dead, kind, queue, max_attempts) ON o.dead = d.kind
+),
+refused AS MATERIALIZED (
+  SELECT r.id, r.reason
+  FROM died
+  CROSS JOIN LATERAL millrace.put_on_dead(died.deaths) r
+),
 counted AS (
   INSERT INTO millrace.counter_deltas (kind, event, n)
   SELECT g.kind, v.event, count(*)
@@ -145,30 +164,77 @@ counted AS (
 )
 SELECT g.id, g.kind, g.attempts AS attempt,
        CASE WHEN g.parked AND g.outcome = 'pending' THEN 'returned' ELSE g.outcome END AS status,
-       g.request_id AS "requestId", g.traceparent
+       g.request_id AS "requestId", g.traceparent, r.reason AS refused
 FROM decided g
+LEFT JOIN refused r ON r.id = g.id
 ORDER BY g.locked_until`;
+
+export interface ReapOptions {
+  /**
+   * Rows of this call at most, fewer if their payloads weigh much; those that a settle holds at the moment are left to it. Call
+   * it again until it answers none.
+   */
+  readonly limit: number;
+  /** Ids to pass over, such as those that were `blocked` before. */
+  readonly except?: readonly JobId[];
+  /** For those that die: what `onDead` of their contracts names is put in by the same statement. Default: nothing is. */
+  readonly contracts?: Contracts | undefined;
+  /** Told of each dead job that has none, since the database would not take it, and why. */
+  readonly onDeadRefused?: OnDead['refused'];
+  /** Those that would die stay as they are, for a later call. Default false. */
+  readonly spareDying?: boolean;
+}
 
 /**
  * Takes jobs back whose lease ran out by the database's clock, the longest ago first: pending again after a short random
  * delay, dead if that was the last attempt, cancelled if somebody asked for it or a job of the same unique key is pending.
- *
- * @param options.limit rows of this call; those that a settle holds at the moment are left to it
- * @param options.except ids to pass over, such as those that were `blocked` before
+ * @throws RangeError for contracts that do not fit together (kinds.ts)
  */
 export async function reap(
   db: Db,
-  { limit, except = [] }: { readonly limit: number; readonly except?: readonly JobId[] },
+  { limit, except = [], contracts = {}, onDeadRefused = () => {}, spareDying = false }: ReapOptions,
 ): Promise<Reaped[]> {
-  const { rows: expired } = await db.query<Omit<Reaped, 'status'>>(EXPIRED, [limit, except]);
+  const onDead = { jobs: onDeadJobs(contracts), refused: onDeadRefused };
+  const { rows: expired } = await db.query<Expired>(EXPIRED, [limit, except, !spareDying]);
   if (expired.length === 0) return [];
   return aroundBlocked<Omit<Reaped, 'status'>, Reaped>(
-    expired,
-    (some, patience) => write(db, some, patience),
+    light(expired),
+    (some, patience) => write(db, some, patience, onDead),
     (job) => [{ ...job, status: 'blocked' }],
   );
 }
 
-async function write(db: Db, jobs: readonly { readonly id: JobId }[], patience: Patience): Promise<Reaped[]> {
-  return (await db.query<Reaped>(REAP, [jobs.map(({ id }) => id), patience])).rows;
+type Expired = Omit<Reaped, 'status'> & { readonly bytes: number };
+
+/**
+ * Of the payloads of jobs that die, which are copied to dead_jobs and into what onDead puts in. 16 MiB in pieces of 256 KiB take
+ * about a second with both, and a statement has 10 s; 20 pieces of 4 MiB would take longer than that (measured).
+ */
+const MOST_BYTES = 16 * 1024 * 1024;
+
+/** As many of them as one statement can take, in their order; the first always. */
+function light(expired: readonly Expired[]): Omit<Reaped, 'status'>[] {
+  let sum = 0;
+  const heavy = expired.findIndex(({ bytes }, at) => {
+    sum += bytes;
+    return at > 0 && sum > MOST_BYTES;
+  });
+  return expired.slice(0, heavy === -1 ? undefined : heavy).map(({ bytes: _, ...job }) => job);
+}
+
+async function write(
+  db: Db,
+  jobs: readonly { readonly id: JobId }[],
+  patience: Patience,
+  onDead: OnDead,
+): Promise<Reaped[]> {
+  const { rows } = await db.query<Reaped & { readonly refused: string | null }>(REAP, [
+    jobs.map(({ id }) => id),
+    patience,
+    ...onDeadColumns(onDead.jobs),
+  ]);
+  return rows.map(({ refused, ...job }) => {
+    if (refused !== null) onDead.refused(job, refused);
+    return job;
+  });
 }

@@ -1,18 +1,24 @@
 import type { Log } from './context.ts';
 import { type Contract, type Contracts, DEFAULTS, NAME, type Processors } from './contract.ts';
 import type { Emit } from './events.ts';
+import { kindsByName } from './kinds.ts';
+import type { Middleware } from './middleware.ts';
 import type { Processor } from './perform.ts';
 import type { Connect } from './steady-connection.ts';
 
 export interface RunOptions<C extends Contracts> {
   readonly contracts: C;
   readonly processors: Processors<C>;
+  /** Around each processor, the first outermost. Default none. */
+  readonly middleware?: readonly Middleware[] | undefined;
   /** Opens a connection; the run opens at most 1 + `transactions`, each when it is first needed, and ends them. */
   readonly connect: Connect;
   /** Queues to serve, in turn. Default: `default` and those that the contracts name. */
   readonly queues?: readonly string[] | undefined;
   /** Jobs in flight at once, 1 or more. */
   readonly concurrency: number;
+  /** How many jobs are in flight beside those of this run: they take its slots, and a suspect waits for their end. Default 0. */
+  readonly others?: (() => number) | undefined;
   /** Connections for `ctx.transaction`, and so how many of them go on at once; 0 or more. */
   readonly transactions: number;
   /** Milliseconds that remain, Infinity for a run without end. Attempts that are not finished 5 s before go back. */
@@ -24,6 +30,8 @@ export interface RunOptions<C extends Contracts> {
    * until nothing is due. Default: if it lingers at all.
    */
   readonly handsOver?: boolean | undefined;
+  /** When it aborts, the run claims nothing more, and ends when what it holds is finished. */
+  readonly finish?: AbortSignal | undefined;
   /** When it aborts, the run drains within 5 s: it claims nothing, and what does not finish goes back with its attempt. */
   readonly signal?: AbortSignal | undefined;
   readonly emit: Emit;
@@ -44,13 +52,15 @@ export interface Performable extends Contract {
   readonly processor: Processor;
 }
 
-/** @throws RangeError naming the option that is out of bounds */
+/** @throws RangeError naming the option that is out of bounds, or the kind whose contract contradicts another */
 export function checkOptions<C extends Contracts>({
+  contracts,
   concurrency,
   transactions,
   lingerSeconds,
   queues,
 }: RunOptions<C>): void {
+  kindsByName(contracts);
   whole('concurrency', concurrency, 1);
   whole('transactions', transactions, 0);
   if (!(lingerSeconds >= 0)) throw new RangeError(`lingerSeconds must be 0 or more, not ${lingerSeconds}`);
@@ -59,7 +69,7 @@ export function checkOptions<C extends Contracts>({
   if (misnamed !== undefined) throw new RangeError(`queues: "${misnamed}" does not match ${NAME.source}`);
 }
 
-/** Kinds that have a processor, by name. */
+/** Kinds that have a processor, by each name that their jobs may have: their own and their aliases. */
 export function performableKinds<C extends Contracts>({
   contracts,
   processors,
@@ -69,9 +79,9 @@ export function performableKinds<C extends Contracts>({
 }): Map<string, Performable> {
   const code = new Map<string, unknown>(Object.entries(processors));
   const kinds = new Map<string, Performable>();
-  for (const [kind, contract] of Object.entries(contracts)) {
+  for (const [name, { kind, contract }] of kindsByName(contracts)) {
     const processor = code.get(kind);
-    if (typeof processor === 'function') kinds.set(kind, { ...contract, processor: processor as Processor });
+    if (typeof processor === 'function') kinds.set(name, { ...contract, processor: processor as Processor });
   }
   if (kinds.size === 0) throw new RangeError('contracts and processors have no kind in common: there is nothing to do');
   return kinds;

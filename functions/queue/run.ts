@@ -9,12 +9,15 @@ import { MillraceError } from './errors.ts';
 import type { Emit } from './events.ts';
 import { kindsThatFit } from './fits.ts';
 import { InFlight } from './in-flight.ts';
+import { onDeadJobs } from './on-dead.ts';
 import { perform } from './perform.ts';
 import { reasonToStop } from './phase.ts';
 import { failureEvent } from './postgres-error.ts';
 import { ProgressBoard } from './progress-board.ts';
 import { RunClock } from './run-clock.ts';
 import { checkOptions, type Performable, performableKinds, type RunOptions, servedQueues } from './run-options.ts';
+import { sealOutcome, sealResult } from './seal.ts';
+import { sealingOf } from './sealed-parts.ts';
 import { DatabaseTimeoutError, SteadyConnection } from './steady-connection.ts';
 import { Supply } from './supply.ts';
 import { type RunSummary, Tally } from './tally.ts';
@@ -104,16 +107,22 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
     inFlight,
     tally,
     bell,
-    perform: (job, stopper) => {
+    perform: async (job, stopper) => {
       const { processor, ...contract } = kindOf(job.kind);
-      const transaction = new JobTransaction(job, pool, clock.end);
-      return perform(job, contract, processor, {
+      // Before it runs: what it is given may be changed by then.
+      const sealing = sealingOf(job, contract, options.contracts);
+      const seal = (result: unknown) => sealResult(sealing, sealing.kind, result);
+      const transaction = new JobTransaction(job, pool, clock.end, seal);
+      const outcome = await perform(job, contract, processor, {
+        contracts: options.contracts,
+        middleware: options.middleware,
         stopper,
         transaction,
         progress: board.of(job),
         log: options.log,
         where,
       });
+      return sealOutcome(outcome, { kind: sealing.kind, attempts: job.attempts }, sealing);
     },
     delaySeconds: (kind, count) => backoff(kindOf(kind).backoff, count),
     timeToWait: () => !clock.isShort(clock.statementMs()),
@@ -121,23 +130,31 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
   const broker = new Broker({
     db,
     concurrency: options.concurrency,
+    others: options.others ?? (() => 0),
     attempts,
     inFlight,
     supply,
     tally,
     bell,
+    onDead: {
+      jobs: onDeadJobs(options.contracts),
+      refused: (job, reason) => emit({ name: 'job.on_dead_refused', ...job, reason }),
+    },
     watcher: new Watcher(inFlight),
     board,
     kinds: () => fitting(clock.remainingMs),
-    reasonToStop: (at) =>
-      reasonToStop({
+    reasonToStop: (at) => {
+      const reason = reasonToStop({
         ...at,
-        drainRequested: options.signal?.aborted ?? false,
+        drainRequested: [options.signal, options.finish].some((signal) => signal?.aborted),
         remainingMs: clock.remainingMs,
         elapsedMs: clock.elapsedMs,
         lingerMs: options.lingerSeconds * 1000,
         handsOver: options.handsOver ?? options.lingerSeconds > 0,
-      }),
+      });
+      if (reason !== undefined) emit({ name: 'run.last_claimed', reason });
+      return reason;
+    },
     onFailure: (during, error) => emit(failureEvent(during, error)),
     cutShort: (error) => error instanceof DatabaseTimeoutError && clock.isShort(error.timeoutMs),
     end: clock.end,

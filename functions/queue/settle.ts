@@ -5,6 +5,7 @@ import { complete } from './complete.ts';
 import type { Db } from './db.ts';
 import type { Returned } from './give-back.ts';
 import type { AttemptError, Claim, JobId } from './job.ts';
+import type { OnDead } from './on-dead.ts';
 import { faultOf } from './postgres-error.ts';
 import { release } from './release.ts';
 import { retry } from './retry.ts';
@@ -28,24 +29,25 @@ export interface Settlements {
  * Settles attempts of one verb in one statement. A batch with a bad value, or with a row that somebody holds, is settled row
  * by row, so that such a row costs only itself. Rejects if the database failed; then it is to be repeated whole, which is
  * harmless: what was accepted before is accepted again by its token.
+ * `onDead`: the jobs that are put in for those that are buried. Default none.
  */
-export async function settle(db: Db, batch: readonly Ended[]): Promise<Settlements> {
+export async function settle(db: Db, batch: readonly Ended[], onDead?: OnDead): Promise<Settlements> {
   try {
-    return sorted(batch, await write(db, batch));
+    return sorted(batch, await write(db, batch, onDead));
   } catch (error) {
     if (faultOf(error) !== 'row') throw error;
     const [only] = batch;
-    if (only === undefined || batch.length > 1) return oneByOne(db, batch);
+    if (only === undefined || batch.length > 1) return oneByOne(db, batch, onDead);
     const other = instead(only, error);
     return other
-      ? settle(db, [{ ...only, settlement: other }])
+      ? settle(db, [{ ...only, settlement: other }], onDead)
       : { settled: [{ ended: only, verdict: 'refused' }], blocked: [] };
   }
 }
 
-async function oneByOne(db: Db, batch: readonly Ended[]): Promise<Settlements> {
+async function oneByOne(db: Db, batch: readonly Ended[], onDead: OnDead | undefined): Promise<Settlements> {
   const all: Settlements[] = [];
-  for (const ended of batch) all.push(await settle(db, [ended]));
+  for (const ended of batch) all.push(await settle(db, [ended], onDead));
   return { settled: all.flatMap(({ settled }) => settled), blocked: all.flatMap(({ blocked }) => blocked) };
 }
 
@@ -60,13 +62,17 @@ function sorted(batch: readonly Ended[], verdicts: ReadonlyMap<JobId, Verdict | 
   return { settled, blocked };
 }
 
-async function write(db: Db, batch: readonly Ended[]): Promise<Map<JobId, Verdict | 'blocked'>> {
+async function write(
+  db: Db,
+  batch: readonly Ended[],
+  onDead: OnDead | undefined,
+): Promise<Map<JobId, Verdict | 'blocked'>> {
   const verb = batch[0]?.settlement.kind;
   switch (verb) {
     case 'complete':
       return accepted('completed', claims(batch, verb), (some, patience) => complete(db, some, patience));
     case 'bury':
-      return accepted('buried', claims(batch, verb), (some, patience) => bury(db, some, patience));
+      return accepted('buried', claims(batch, verb), (some, patience) => bury(db, some, { patience, onDead }));
     case 'retry':
       return returned('retried', await retry(db, claims(batch, verb)));
     case 'release':

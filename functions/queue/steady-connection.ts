@@ -1,5 +1,4 @@
-import type { QueryResultRow } from 'pg';
-import type { Answer, Db } from './db.ts';
+import type { Answer, Db, QueryRow } from './db.ts';
 import { MillraceError } from './errors.ts';
 import { faultOf } from './postgres-error.ts';
 
@@ -35,7 +34,7 @@ export class ConnectionLostError extends MillraceError {
 
 /** The connection behind it, for as long as that one lasts. */
 export interface Session extends Db {
-  query<Row extends QueryResultRow>(text: string, values?: unknown[], timeoutMs?: number): Promise<Answer<Row>>;
+  query<Row extends QueryRow>(text: string, values?: unknown[], timeoutMs?: number): Promise<Answer<Row>>;
   broken(): boolean;
 }
 
@@ -61,7 +60,7 @@ export class SteadyConnection implements Db {
     this.#timeoutMs = timeoutMs;
   }
 
-  async query<Row extends QueryResultRow>(text: string, values?: unknown[]): Promise<Answer<Row>> {
+  async query<Row extends QueryRow>(text: string, values?: unknown[]): Promise<Answer<Row>> {
     return (await this.session()).query<Row>(text, values);
   }
 
@@ -77,7 +76,7 @@ export class SteadyConnection implements Db {
     };
   }
 
-  async #query<Row extends QueryResultRow>(
+  async #query<Row extends QueryRow>(
     connection: Connection,
     text: string,
     values?: unknown[],

@@ -1,6 +1,7 @@
 import type { Emit } from './events.ts';
 import type { ClaimedJob } from './job.ts';
 import type { Reason } from './phase.ts';
+import { placeIn } from './place.ts';
 import type { Settled } from './settle.ts';
 
 /** What a run did. Each claimed job is counted in exactly one of the others. */
@@ -65,9 +66,16 @@ export class Tally {
     if (verdict === 'overtaken') {
       this.#emit({ name: 'job.overtaken', ...named(job) });
     } else if ((verdict === 'retried' || verdict === 'buried') && 'error' in settlement) {
-      const { name, message } = settlement.error;
+      const { name, message, stack } = settlement.error;
+      const at = placeIn(stack);
       const delay = settlement.kind === 'retry' ? { delaySeconds: settlement.delaySeconds } : {};
-      this.#emit({ name: `job.${verdict}`, ...named(job), durationMs, error: { name, message }, ...delay });
+      this.#emit({
+        name: `job.${verdict}`,
+        ...named(job),
+        durationMs,
+        error: { name, message, ...(at && { at }) },
+        ...delay,
+      });
     } else if (verdict === 'completed' || verdict === 'released' || verdict === 'cancelled') {
       this.#emit({ name: `job.${verdict}`, ...named(job), durationMs });
     }

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { QueryResultRow } from 'pg';
 import { reconnectDelay } from './backoff.ts';
 import { commit } from './commit.ts';
 import { complete } from './complete.ts';
 import type { ConnectionPool } from './connection-pool.ts';
-import type { Db } from './db.ts';
+import type { Db, QueryRow } from './db.ts';
 import { ClaimLostError, TransactionUsedError } from './errors.ts';
 import type { Claim } from './job.ts';
 import { faultOf } from './postgres-error.ts';
@@ -23,11 +22,19 @@ export class JobTransaction {
   readonly #claim: Claim;
   readonly #pool: ConnectionPool;
   readonly #patience: AbortSignal;
+  readonly #seal: (result: unknown) => unknown;
   #over: Promise<unknown> = Promise.resolve();
   #giveUp: ((reason: Error) => void) | undefined;
   #closed = false;
 
-  constructor(claim: Claim, pool: ConnectionPool, patience: AbortSignal) {
+  /** `seal`: what is stored of the result (seal.ts). Default: the result. */
+  constructor(
+    claim: Claim,
+    pool: ConnectionPool,
+    patience: AbortSignal,
+    seal: (result: unknown) => unknown = (result) => result,
+  ) {
+    this.#seal = seal;
     this.#claim = claim;
     this.#pool = pool;
     this.#patience = patience;
@@ -98,7 +105,7 @@ export class JobTransaction {
     const session = await begin(connection, signal);
     try {
       const result = await fn(this.#inside(session));
-      const kept = keptResult(result);
+      const kept = await this.#seal(keptResult(result));
       const accepted = await complete(session, [{ ...this.#claim, result: kept }]);
       if (accepted.length === 0) throw this.#lost();
       if (this.state !== 'open') throw new ClaimLostError('the attempt was given up');
@@ -125,7 +132,7 @@ export class JobTransaction {
   /** What `fn` is given. Its statements may take as long as the job: giving the attempt up closes their connection. */
   #inside(session: Session): Db {
     return {
-      query: async <Row extends QueryResultRow>(text: string, values?: unknown[]) => {
+      query: async <Row extends QueryRow>(text: string, values?: unknown[]) => {
         if (this.state !== 'open') throw new Error('the transaction is over: await every query within its function');
         const control = controlIn(text);
         if (control !== undefined) {

@@ -4,12 +4,12 @@ import { connector } from '../lambda/connect.ts';
 import { databaseEnv, readEnv, workerEnv } from '../lambda/env.ts';
 import { createLog } from '../lambda/log.ts';
 import { once } from '../lambda/once.ts';
+import { putSecretsIntoEnv } from '../lambda/secrets-into-env.ts';
 import { shutdown } from '../lambda/shutdown.ts';
 import { loggedEvents, putMetrics, snakeCased } from '../lambda/telemetry.ts';
 import type { Log } from '../queue/context.ts';
 import { RunFailedError, type RunSummary, run } from '../queue/run.ts';
 import { loadJobs } from './jobs.ts';
-import { putSecretsIntoEnv } from './secrets.ts';
 
 const connect = once(() => connector(readEnv(databaseEnv), 'work'));
 
@@ -35,7 +35,7 @@ export async function handler(event: unknown, context: Context): Promise<RunSumm
   // `request_id` is that of a job's own request.
   const log = createLog({ function: 'work', aws_request_id: context.awsRequestId, slot });
   await putSecretsIntoEnv(env.WORKER_SECRETS ?? {}, log);
-  const { contracts, processors } = await loadJobs().catch((error) => endSandbox(error, log));
+  const { contracts, processors, middleware } = await loadJobs().catch((error) => endSandbox(error, log));
   const report = (summary: RunSummary) => {
     log.info('run ended', snakeCased(summary));
     putMetrics(context, {
@@ -49,6 +49,7 @@ export async function handler(event: unknown, context: Context): Promise<RunSumm
     const summary = await run({
       contracts,
       processors,
+      middleware,
       connect: connect(),
       queues: env.WORKER_QUEUES,
       concurrency: env.WORKER_CONCURRENCY,

@@ -5,8 +5,8 @@ import type { APIGatewayRequestAuthorizerEventV2 } from 'aws-lambda';
 import { afterEach, test as base, beforeEach, describe, expect, vi } from 'vitest';
 import { KEPT_MS } from '../../functions/authorize/token-source.ts';
 import { ROUTES } from '../../functions/lambda/routes.ts';
-import { createToken, revokeToken } from '../../local/tokens-file.ts';
 import { temporaryDirectory } from '../local/bundle.ts';
+import { createToken, revokeToken } from '../support/tokens.ts';
 
 const ARN = 'arn:aws:secretsmanager:us-east-1:000000000000:secret:tokens';
 const YEAR = 365;
@@ -22,9 +22,9 @@ const test = base
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the dependencies of a fixture from this pattern
   .extend('file', async ({}) => `${await temporaryDirectory()}/tokens.json`)
   .extend('tokens', async ({ file }) => ({
-    producer: (await createToken(file, { name: 'shop', role: 'producer', days: YEAR })).token,
-    reader: (await createToken(file, { name: 'dashboard', role: 'reader', days: YEAR })).token,
-    operator: (await createToken(file, { name: 'on-call', role: 'operator', days: YEAR })).token,
+    producer: await createToken(file, { name: 'shop', role: 'producer', days: YEAR }),
+    reader: await createToken(file, { name: 'dashboard', role: 'reader', days: YEAR }),
+    operator: await createToken(file, { name: 'on-call', role: 'operator', days: YEAR }),
   }))
   .extend('authorize', async ({ file }) => {
     process.env.TOKENS_FILE = file;
@@ -113,7 +113,7 @@ describe('a token', () => {
     authorize,
     file,
   }) => {
-    const { token } = await createToken(file, { name: 'new', role: 'reader', days: 1 });
+    const token = await createToken(file, { name: 'new', role: 'reader', days: 1 });
     expect(await authorize(`Bearer ${token}`)).toMatchObject({ isAuthorized: true });
     await revokeToken(file, 'new');
     expect(await authorize(`Bearer ${token}`)).toEqual(REFUSED);
@@ -288,7 +288,7 @@ describe('tokens of a secret', () => {
       at(0);
       expect(await mayPass(tokens.producer)).toBe(true);
 
-      const { token } = await createToken(file, { name: 'shop-2', role: 'producer', days: 1 });
+      const token = await createToken(file, { name: 'shop-2', role: 'producer', days: 1 });
       secret.text = await readFile(file, 'utf8');
       at(25_001);
       expect([await mayPass(token), await mayPass(tokens.producer)]).toEqual([true, true]);

@@ -1,5 +1,10 @@
+import * as z from 'zod';
+import { defineJob } from '../../functions/queue/contract.ts';
 import { openPosition } from '../../functions/queue/marks.ts';
 import { handler } from '../../functions/reap/handler.ts';
+import { ContractsUnreadableError } from '../../functions/reap/take-back.ts';
+import { tick as tickOf } from '../../functions/reap/tick.ts';
+import { silent } from '../lifecycle/ground.ts';
 import { counterOf, deadJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
 import { test as base, beforeEach, describe, expect, vi } from '../support/fixtures.ts';
 import { context } from './api.ts';
@@ -107,6 +112,39 @@ describe('reap', () => {
     expect(await tick(10_000)).toMatchObject({ reaped: 0 });
     expect(await statusOf(db, id)).toBe('processing');
   });
+
+  test.for([
+    ['throws', () => Promise.reject(new Error('no such module')), 'no such module'],
+    [
+      'names no kind as onDead',
+      async () => ({ 'test.kind': defineJob({ payload: z.unknown(), onDead: 'nowhere' }) }),
+      'onDead of "test.kind" is "nowhere", which is no kind',
+    ],
+  ] as const)(
+    'with contracts of which one %s, jobs come back, and those that would die wait for a tick that knows more',
+    async ([, contracts, why], { db }) => {
+      const lost = await processingJob(db, { leaseExpiredSecondsAgo: 1 });
+      const dying = await processingJob(db, { leaseExpiredSecondsAgo: 1, attempts: 5 });
+      const old = await deadJob(db, { finishedSecondsAgo: 31 * 86_400 });
+      const options = { db, log: silent, keepDays: 7, deadKeepDays: 30, keyKeepDays: 1, timeLeft: () => true };
+      const { done, failures } = await tickOf({ ...options, contracts });
+      expect(done).toMatchObject({ reaped: 1, buried: 0, pruned: 1 });
+      const error = { name: ContractsUnreadableError.name, message: expect.stringContaining(why) };
+      expect(failures).toMatchObject([{ part: 'reap', error }]);
+      const statuses = () => Promise.all([lost, dying, old].map(({ id }) => statusOf(db, id)));
+      expect(await statuses()).toEqual(['pending', 'processing', undefined]);
+      const readable = {
+        'test.kind': defineJob({ payload: z.unknown(), onDead: 'told' }),
+        told: defineJob({ payload: z.unknown() }),
+      };
+      expect(await tickOf({ ...options, contracts: async () => readable })).toMatchObject({
+        done: { buried: 1 },
+        failures: [],
+      });
+      const { rows } = await db.query(`SELECT payload ->> 'id' AS id FROM millrace.jobs WHERE kind = 'told'`);
+      expect(rows).toEqual([{ id: dying.id }]);
+    },
+  );
 
   test('a part that fails does not keep the others from running, and is told at the end', async ({ tick, db }) => {
     await processingJob(db, { leaseExpiredSecondsAgo: 1 });

@@ -80,9 +80,7 @@ describe('secrets of processors', () => {
     await expect(work()).rejects.toMatchObject({
       name: 'SecretUnreadableError',
       code: 'secret_unreadable',
-      message: expect.stringMatching(
-        /^no job was claimed: the secret for OPENAI_KEY \(WORKER_SECRETS\) cannot be read: ResourceNotFoundException: \S/,
-      ),
+      message: expect.stringMatching(/^the secret for OPENAI_KEY cannot be read: ResourceNotFoundException: \S/),
     });
     expect(await rowOf(db, id)).toMatchObject({ status: 'pending', attempts: 0 });
     expect(JSON.stringify(written())).not.toContain('sk_1');
@@ -134,7 +132,7 @@ describe('secrets of processors', () => {
     manager.put(stripe, 'sk_1\0sk_2');
     await expect(work()).rejects.toMatchObject({
       name: 'SecretUnreadableError',
-      message: expect.stringMatching(/^no job was claimed: the secret for STRIPE_KEY .* holds a NUL character/),
+      message: expect.stringMatching(/^the secret for STRIPE_KEY .* holds a NUL character/),
     });
     expect(process.env.STRIPE_KEY).toBe('');
   });

@@ -14,6 +14,7 @@ import { get } from '../../functions/queue/get.ts';
 import type { AttemptError } from '../../functions/queue/job.ts';
 import { list } from '../../functions/queue/list.ts';
 import { look } from '../../functions/queue/look.ts';
+import { onDeadJobs } from '../../functions/queue/on-dead.ts';
 import { pause, resume } from '../../functions/queue/pause.ts';
 import { writeProgress } from '../../functions/queue/progress.ts';
 import { prune } from '../../functions/queue/prune.ts';
@@ -30,7 +31,7 @@ import { upkeep } from '../../functions/queue/upkeep.ts';
 import { watch } from '../../functions/queue/watch.ts';
 import { xminAge } from '../../functions/queue/xmin-age.ts';
 import { deadJob, finishedJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
-import { describe, expect } from '../support/fixtures.ts';
+import { describe, expect, vi } from '../support/fixtures.ts';
 import { test as base } from '../support/logins.ts';
 import { layPastDays } from '../support/partitions.ts';
 import { runOn } from './ground.ts';
@@ -48,6 +49,10 @@ const DAY = 86_400;
 const KIND = 'test.kind';
 const KINDS = new Map([[KIND, 30]]);
 const failure: AttemptError = { attempt: 1, name: 'Error', message: 'boom' };
+const mourning = {
+  [KIND]: defineJob({ payload: z.unknown(), onDead: 'told' }),
+  told: defineJob({ payload: z.unknown() }),
+};
 const by = (requestId: string) => ({ actor: 'ada', requestId });
 
 test('a job is put in, run, failed, buried, redriven, completed, seen and erased, each by the role that is there for it', async ({
@@ -152,7 +157,11 @@ describe('each role may do what it is there for:', () => {
     expect(await complete(db, [{ ...completed, result: 1 }])).toEqual([completed.id]);
     const delaySeconds = 60;
     expect(await retry(db, [{ ...retried, error: failure, delaySeconds }])).toMatchObject([{ status: 'pending' }]);
-    expect(await bury(db, [{ ...buried, error: failure }], '50ms')).toEqual([buried.id]);
+    const refused = vi.fn();
+    const onDead = { jobs: onDeadJobs(mourning), refused };
+    expect(await bury(db, [{ ...buried, error: failure }], { patience: '50ms', onDead })).toEqual([buried.id]);
+    expect(refused).not.toHaveBeenCalled();
+    expect(await list(own.pool, { limit: 10, kind: 'told' })).toMatchObject({ jobs: [{ status: 'pending' }] });
     expect(await retry(db, [{ ...asked, error: failure, delaySeconds }])).toMatchObject([{ status: 'cancelled' }]);
     expect(await releaseTokens(db, [token])).toEqual([lost.id]);
     const suspect = await pendingJob(own.pool, { reaps: 2, attempts: 2 });
@@ -182,7 +191,10 @@ describe('each role may do what it is there for:', () => {
     await processingJob(own.pool, gone);
     await processingJob(own.pool, { ...gone, attempts: 5 });
     await processingJob(own.pool, { ...gone, cancelRequested: true });
-    const reaped = await reap(db, { limit: 10 });
+    const onDeadRefused = vi.fn();
+    const reaped = await reap(db, { limit: 10, contracts: mourning, onDeadRefused });
+    expect(onDeadRefused).not.toHaveBeenCalled();
+    expect((await list(own.pool, { limit: 10, kind: 'told' })).jobs).toHaveLength(1);
     expect(reaped.map(({ status }) => status).sort()).toEqual(['cancelled', 'dead', 'pending']);
     expect(await rollUp(db)).toBeGreaterThan(0);
 
@@ -217,8 +229,8 @@ describe('each role may do what it is there for:', () => {
     expect(done.created.length).toBeGreaterThan(0);
     expect(done.dropped.length).toBeGreaterThan(0);
 
-    expect((await stats(db)).kinds).toHaveLength(1);
-    expect(await readiness(db)).toMatchObject({ unclaimedKinds: [KIND] });
+    expect((await stats(db)).kinds).toHaveLength(2);
+    expect(await readiness(db)).toMatchObject({ unclaimedKinds: [KIND, 'told'] });
     expect(await xminAge(db)).toBeGreaterThanOrEqual(0);
   });
 

@@ -20,8 +20,8 @@ describe('a role of the queue', () => {
     );
     expect(rows).toEqual([
       { role: 'millrace_producer', functions: ['enqueue', 'enqueue_many'] },
-      { role: 'millrace_reaper', functions: ['maintain_partitions'] },
-      { role: 'millrace_worker', functions: ['enqueue', 'enqueue_many'] },
+      { role: 'millrace_reaper', functions: ['maintain_partitions', 'put_on_dead'] },
+      { role: 'millrace_worker', functions: ['enqueue', 'enqueue_many', 'put_on_dead'] },
     ]);
   });
 

@@ -1,10 +1,6 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { connector } from '../../functions/lambda/connect.ts';
 import { connectPatiently } from '../../functions/migrate/connect-patiently.ts';
@@ -70,35 +66,3 @@ describe('connecting', () => {
     expect(tries).toBe(1);
   });
 });
-
-describe('npm run migrate', () => {
-  test('says what it did, and then that there is nothing to do', async () => {
-    const { url, drop } = await createDatabase(inject('serverUrl'));
-    const first = await migrateCommand({ DATABASE_URL: url });
-    expect(first.stderr).toBe('');
-    expect(first.stdout).toMatch(/^0001_jobs\.sql: \d+ ms\n/);
-    expect(first.stdout).toMatch(/applied \d+; the schema is at version \d+\n$/);
-    expect(first.code).toBe(0);
-    const second = await migrateCommand({ DATABASE_URL: url });
-    expect(second.stdout).toMatch(/^nothing to do; the schema is at version \d+\n$/);
-    await drop();
-  });
-
-  test('fails with one sentence', async () => {
-    expect(await migrateCommand({ DATABASE_URL: '' })).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: 'environment: set DATABASE_URL, or DATABASE_SECRET_ARN, or DATABASE_USER and DATABASE_HOST\n',
-    });
-  });
-});
-
-async function migrateCommand(env: NodeJS.ProcessEnv): Promise<{ code: number; stdout: string; stderr: string }> {
-  const script = fileURLToPath(new URL('../../bin/migrate.ts', import.meta.url));
-  const child = spawn(process.execPath, [script], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  return { code, stdout, stderr };
-}

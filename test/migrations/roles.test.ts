@@ -13,6 +13,7 @@ const EVERYBODY: readonly string[] = [
   'UPDATE millrace.operator_log SET actor = $$nobody$$',
   'SELECT fingerprint FROM millrace.idempotency_keys',
   'SELECT millrace.put_jobs($${}$$)',
+  'SELECT millrace.insert_on_dead($${}$$)',
   'SELECT millrace.create_partition($$payloads$$, $$x$$, NULL, NULL)',
   'SELECT millrace.grant_roles()',
   'ALTER ROLE millrace_producer LOGIN',
@@ -20,6 +21,7 @@ const EVERYBODY: readonly string[] = [
 
 const ENQUEUE = 'SELECT millrace.enqueue($$k$$, $$1$$)';
 const CANCEL = 'SELECT millrace.cancel(gen_random_uuid())';
+const ON_DEAD = 'SELECT millrace.put_on_dead($${}$$)';
 const ERASE = 'SELECT millrace.erase(gen_random_uuid())';
 const CLAIM =
   'SELECT millrace.claim(gen_random_uuid(), $$default$$, $${}$$, $${}$$, 1, 0, 1, $${}$$, now(), now(), 1, 1)';
@@ -56,10 +58,12 @@ const FORBIDDEN: Readonly<Record<DatabaseRole, readonly string[]>> = {
     PAUSE,
     LOG,
     MAINTAIN,
+    ON_DEAD,
     'SELECT millrace.xmin_age()',
   ],
   reader: [
     READ_LOG,
+    ON_DEAD,
     ENQUEUE,
     DELETE_JOBS,
     CHANGE_JOBS,
@@ -102,6 +106,7 @@ const FORBIDDEN: Readonly<Record<DatabaseRole, readonly string[]>> = {
     LOG,
   ],
   operator: [
+    ON_DEAD,
     ENQUEUE,
     CLAIM,
     MAINTAIN,
@@ -167,7 +172,9 @@ test('what runs with its owner’s rights says itself where names are looked up'
      ORDER BY 1`,
   );
   const path = 'search_path=pg_catalog, pg_temp';
-  expect(rows).toEqual(['enqueue', 'enqueue_many', 'maintain_partitions'].map((name) => ({ name, path })));
+  expect(rows).toEqual(
+    ['enqueue', 'enqueue_many', 'maintain_partitions', 'put_on_dead'].map((name) => ({ name, path })),
+  );
 });
 
 test('a producer’s own search_path and temporary objects do not change what an enqueue does', async ({

@@ -23,9 +23,18 @@ describe('bytesOf', () => {
     ['a text', { kind: 'complete', result: 'äöü' }, 88],
     ['an object', { kind: 'complete', result: { a: [1, 2] } }, 91],
     ['a release', { kind: 'release', delaySeconds: 0 }, 80],
-    ['an error', { kind: 'bury', error: { attempt: 1, name: 'E', message: 'm' } }, 118],
+    ['an error', { kind: 'retry', error: { attempt: 1, name: 'E', message: 'm' }, delaySeconds: 1 }, 118],
   ] satisfies [string, Written, number][])('%s', (_, settlement, bytes) => {
-    expect(bytesOf(settlement as Written)).toBe(bytes);
+    expect(bytesOf(settlement as Written, null)).toBe(bytes);
+  });
+
+  test('a burial moves the payload, whatever code has made of it meanwhile', () => {
+    const bury: Written = { kind: 'bury', error: { attempt: 1, name: 'E', message: 'm' } };
+    const payload: Record<string, unknown> = { text: 'x'.repeat(1000) };
+    expect(bytesOf(bury, payload) - bytesOf(bury, {})).toBe(1009);
+    expect(bytesOf({ kind: 'retry', error: bury.error, delaySeconds: 1 }, payload)).toBe(bytesOf(bury, null) - 8);
+    payload.self = payload;
+    expect(bytesOf(bury, payload)).toBe(Infinity);
   });
 });
 

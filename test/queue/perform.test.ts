@@ -7,6 +7,7 @@ import type { Context, Log } from '../../functions/queue/context.ts';
 import { defineJob } from '../../functions/queue/contract.ts';
 import { CancelledError, DeadlineError } from '../../functions/queue/errors.ts';
 import type { ClaimedJob } from '../../functions/queue/job.ts';
+import type { Middleware } from '../../functions/queue/middleware.ts';
 import { type Processor, perform } from '../../functions/queue/perform.ts';
 import { ProgressBoard } from '../../functions/queue/progress-board.ts';
 import { Stopper } from '../../functions/queue/stopper.ts';
@@ -41,18 +42,30 @@ function performed(
     log = silent,
     board = new ProgressBoard(new Bell()),
     claimed = job as ClaimedJob,
+    middleware = [] as readonly Middleware[],
+    transaction = noTransaction(),
   } = {},
 ) {
   const contract = defineJob({ payload: z.object({ n: z.number() }), timeoutSeconds });
-  const transaction = new JobTransaction(
-    job,
-    new ConnectionPool(0, () => {
-      throw new Error('none');
-    }),
-    new AbortController().signal,
-  );
-  const options = { stopper, transaction, progress: board.of(job), log, where: 'here', graceSeconds };
+  const contracts = { [claimed.kind]: contract };
+  const options = {
+    stopper,
+    transaction,
+    progress: board.of(job),
+    log,
+    where: 'here',
+    graceSeconds,
+    middleware,
+    contracts,
+  };
   return perform({ ...claimed, payload }, contract, processor as Processor, options);
+}
+
+function noTransaction(): JobTransaction {
+  const pool = new ConnectionPool(0, () => {
+    throw new Error('none');
+  });
+  return new JobTransaction(job, pool, new AbortController().signal);
 }
 
 test('the processor gets the payload and a context that says which attempt it is', async () => {

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import * as z from 'zod';
 import { bury } from '../../functions/queue/bury.ts';
 import { cancel } from '../../functions/queue/cancel.ts';
 import { type Claimed, claim } from '../../functions/queue/claim.ts';
 import { claimSuspect } from '../../functions/queue/claim-suspect.ts';
 import { complete } from '../../functions/queue/complete.ts';
+import { defineJob } from '../../functions/queue/contract.ts';
 import type { Db } from '../../functions/queue/db.ts';
 import { insertJob } from '../../functions/queue/enqueue.ts';
 import { erase } from '../../functions/queue/erase.ts';
@@ -28,6 +30,14 @@ const BATCH = 10;
 /** Of each sort. */
 const MANY = 12_500;
 const kinds: Kinds = new Map([...KINDS, ['paused.kind', 30]]);
+const onDead = {
+  jobs: new Map([['test.kind', { kind: 'told.kind', queue: 'default', maxAttempts: 5 }]]),
+  refused: () => {},
+};
+const contracts = {
+  'test.kind': defineJob({ payload: z.unknown(), onDead: 'told.kind' }),
+  'told.kind': defineJob({ payload: z.unknown() }),
+};
 const error = { attempt: 1, name: 'Error', message: 'boom' };
 
 /**
@@ -134,6 +144,7 @@ async function verbs(db: Db, position: Position, batch: number): Promise<[name: 
   const completed = (await running(db, batch)).map((job) => ({ ...job, result: 1 }));
   const retried = (await running(db, batch)).map((job) => ({ ...job, error, delaySeconds: 1 }));
   const buried = (await running(db, batch)).map((job) => ({ ...job, error }));
+  const mourned = (await running(db, batch)).map((job) => ({ ...job, error }));
   const released = (await running(db, batch)).map((job) => ({ ...job, delaySeconds: 0 }));
   const [{ token = '' } = {}] = await running(db, batch);
   // Of these, one half has a twin in the backlog, the other has a key that nobody else has.
@@ -142,7 +153,9 @@ async function verbs(db: Db, position: Position, batch: number): Promise<[name: 
     ...(await running(db, batch / 2, { keys: randomUUID() })),
   ];
   const givenBack = back.map((job) => ({ ...job, error, delaySeconds: 1 }));
-  await running(db, batch, { leaseSeconds: -1 });
+  // One half of these dies, and is told of.
+  const lost = (await running(db, batch, { leaseSeconds: -1 })).map(({ id }) => id);
+  await db.query('UPDATE millrace.live_jobs SET attempts = max_attempts WHERE id = ANY ($1)', [lost.slice(batch / 2)]);
   await running(db, batch / 2, { leaseSeconds: -3, keys: 'backlog ' });
   await running(db, batch / 2, { leaseSeconds: -2, keys: randomUUID() });
   await pendingJob(db, { reaps: 2, attempts: 2 });
@@ -162,11 +175,12 @@ async function verbs(db: Db, position: Position, batch: number): Promise<[name: 
     ['complete, repeated', 15, (on) => complete(on, completed)],
     ['retry', 60, (on) => retry(on, retried)],
     ['bury', 35, (on) => bury(on, buried)],
+    ['bury with onDead', 70, (on) => bury(on, mourned, { onDead })],
     ['release', 60, (on) => release(on, released)],
     ['releaseTokens', 70, (on) => releaseTokens(on, [token])],
     ['retry with unique keys', 60, (on) => retry(on, givenBack)],
     ['reap with unique keys', 60, (on) => reap(on, { limit: batch })],
-    ['reap', 60, (on) => reap(on, { limit: batch })],
+    ['reap', 60, (on) => reap(on, { limit: batch, contracts })],
     ['cancel', 5, (on) => cancel(on, pending.id)],
     ['redrive', 5, (on) => redrive(on, dead.id)],
     ['redrive beside a twin', 5, (on) => redrive(on, taken.id)],

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { aesGcm } from '../../functions/queue/aes-codec.ts';
+import { isEnvelope } from '../../functions/queue/codec.ts';
 import { defineJob } from '../../functions/queue/contract.ts';
 import { parseRunAt } from '../../functions/queue/run-at.ts';
 import { validate } from '../../functions/queue/validate.ts';
@@ -178,5 +180,80 @@ describe('parseRunAt', () => {
     ['2036-01-01T00:00:00Z', 'between'],
   ])('refuses %j', ([text = '', says]) => {
     expect(parseRunAt(text, NOW)).toEqual({ flaw: expect.stringContaining(says as string) });
+  });
+});
+
+describe('a kind that has changed', () => {
+  const changed = {
+    'mail.send': defineJob({
+      payload: z.object({ to: z.array(z.string()) }),
+      queue: 'mail',
+      aliases: ['mail'],
+      upcast: (payload) => {
+        const mail = payload as { to: unknown };
+        // In place, as code may do it.
+        if (!Array.isArray(mail.to)) mail.to = [mail.to];
+        return mail;
+      },
+    }),
+  };
+  const send = (request: unknown) => validate(request, changed, { payloadMaxBytes: 1000 });
+
+  test('is taken by its old name and in its old shape, and stored as sent', async () => {
+    expect(await send({ kind: 'mail', payload: { to: 'ann' } })).toMatchObject({
+      kind: 'valid',
+      job: { kind: 'mail', queue: 'mail', payload: { to: 'ann' } },
+    });
+  });
+
+  test('what upcast cannot read, or makes wrong, is a flaw of the payload', async () => {
+    const thrown = { pointer: '/payload', detail: 'cannot be read by the upcast of its kind, which threw TypeError' };
+    expect(await send({ kind: 'mail.send', payload: null })).toEqual({ kind: 'invalid', flaws: [thrown] });
+    expect(await send({ kind: 'mail', payload: { to: 7 } })).toMatchObject({ flaws: [{ pointer: '/payload/to/0' }] });
+  });
+
+  test('an upcast that is asynchronous is one, and its rejection takes nothing with it', async () => {
+    const upcast = async () => Promise.reject(new Error('nobody looks'));
+    const contracts = { late: defineJob({ payload: z.looseObject({}), upcast }) };
+    expect(await validate({ kind: 'late', payload: {} }, contracts, { payloadMaxBytes: 1000 })).toEqual({
+      kind: 'invalid',
+      flaws: [{ pointer: '/payload', detail: 'cannot be read by the upcast of its kind, which threw TypeError' }],
+    });
+  });
+
+  test('another name is told both', async () => {
+    expect(await send({ kind: 'post', payload: {} })).toMatchObject({
+      flaws: [{ pointer: '/kind', detail: 'is not a known kind; known kinds: mail.send (alias mail)' }],
+    });
+  });
+});
+
+describe('a kind with a codec', () => {
+  const sealed = { letter: defineJob({ payload: z.looseObject({}), codec: aesGcm(() => 'A'.repeat(43)) }) };
+  const send = (payload: unknown, payloadMaxBytes = 1000) =>
+    validate({ kind: 'letter', payload }, sealed, { payloadMaxBytes });
+
+  test('is stored in an envelope; what counts is what was sent', async () => {
+    const validated = await send({ text: 'x'.repeat(300) }, 311);
+    expect(validated.kind === 'valid' && isEnvelope(validated.job.payload)).toBe(true);
+    expect(await send({ text: 'x'.repeat(301) }, 311)).toEqual({ kind: 'too_large', payloadBytes: 312 });
+  });
+
+  test('does not take what is sealed already', async () => {
+    const flaws = [{ pointer: '/payload', detail: 'is or holds a sealed value: send it in clear' }];
+    expect(await send({ $sealed: { kind: 'letter', data: 'AAAA' } })).toEqual({ kind: 'invalid', flaws });
+  });
+
+  test('nor a death that holds it: only the burying statement puts that in', async () => {
+    const payload = z.looseObject({});
+    const contracts = { letter: defineJob({ payload, onDead: 'mourn' }), mourn: defineJob({ payload }) };
+    const put = (given: unknown, kind = 'mourn') =>
+      validate({ kind, payload: given }, contracts, { payloadMaxBytes: 1000 });
+    const envelope = { $sealed: { kind: 'letter', data: 'AAAA' } };
+    const flaws = [{ pointer: '/payload', detail: 'is or holds a sealed value: send it in clear' }];
+    expect(await put({ payload: envelope })).toEqual({ kind: 'invalid', flaws });
+    expect(await put({ error: { message: 'sealed', sealed: envelope } })).toEqual({ kind: 'invalid', flaws });
+    expect(await put({ payload: { $sealed: 'no envelope' }, error: null })).toMatchObject({ kind: 'valid' });
+    expect(await put({ payload: envelope }, 'letter')).toMatchObject({ kind: 'valid' });
   });
 });

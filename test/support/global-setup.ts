@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { migrationsDirectory } from '../../functions/migrate/directory.ts';
 import { migrate } from '../../functions/migrate/runner.ts';
@@ -13,6 +16,8 @@ declare module 'vitest' {
     serverUrl: string;
     /** A migrated database that nobody is connected to: `CREATE DATABASE … TEMPLATE`. */
     templateName: string;
+    /** A folder for what is made once for all test files. */
+    sharedDirectory: string;
   }
 }
 
@@ -30,7 +35,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   project.provide('serverUrl', server.url);
   project.provide('templateName', templateName);
+  const sharedDirectory = await mkdtemp(join(tmpdir(), 'millrace-shared-'));
+  project.provide('sharedDirectory', sharedDirectory);
   return async () => {
+    await rm(sharedDirectory, { recursive: true, force: true });
     if (server.lasting) await onServer(server.url, `DROP DATABASE IF EXISTS ${templateName} WITH (FORCE)`);
     await server.stop();
   };

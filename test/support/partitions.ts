@@ -21,6 +21,20 @@ export async function layPastDays(db: Db, days: number): Promise<void> {
   }
 }
 
+/** Lays partitions as they would stand if upkeep had been away for long: one from today to far ahead. */
+export async function layWide(db: Db, table: (typeof TABLES)[number]): Promise<void> {
+  const { rows } = await db.query<{ part: string; lower: string; upper: string }>(
+    'SELECT part::text, lower, upper FROM millrace.partitions($1) WHERE lower IS NOT NULL AND upper IS NOT NULL',
+    [table],
+  );
+  for (const { part } of rows) await db.query(`DROP TABLE ${part}`);
+  await db.query(`SELECT millrace.attach_partition($1, millrace.create_partition($1, 'wide', $2, $3), $2, $3)`, [
+    table,
+    rows[0]?.lower,
+    rows.at(-1)?.upper,
+  ]);
+}
+
 /** Names without schema and table, `oldest`, `20261129`, …, in the order of their ids. */
 export async function partitionsOf(db: Db, table: (typeof TABLES)[number]): Promise<string[]> {
   const { rows } = await db.query<{ part: string }>('SELECT part::text FROM millrace.partitions($1)', [table]);

@@ -4,7 +4,17 @@ import * as z from 'zod';
 import type { Context } from '../../functions/queue/context.ts';
 import { defineJob, type Processors } from '../../functions/queue/contract.ts';
 import type { Db } from '../../functions/queue/db.ts';
-import { cancel, enqueue, PermanentError, pause, RetryAfter, redrive, Snooze } from '../../functions/queue/index.ts';
+import {
+  aesGcm,
+  cancel,
+  deadJob,
+  enqueue,
+  PermanentError,
+  pause,
+  RetryAfter,
+  redrive,
+  Snooze,
+} from '../../functions/queue/index.ts';
 import { DrainLimitError, drain, enqueued, NoTransactionError } from '../../testing/index.ts';
 import { pendingJob, statusOf } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
@@ -149,6 +159,46 @@ describe('a job that fails', () => {
       expect(attempts).toMatchObject([{ verdict: 'retried', error: { name: 'DeadlineError' } }]);
       expect((await client.query('SELECT * FROM sent')).rows).toEqual([]);
     });
+  });
+});
+
+test('what dies is told of, sealed or not; what is around processors is around these, too', async ({ db }) => {
+  const payload = z.object({ id: z.number() });
+  const codec = aesGcm(() => `${'k'.repeat(43)}=`);
+  const mourning = {
+    open: defineJob({ payload, maxAttempts: 1, onDead: 'told' }),
+    sealed: defineJob({ payload, maxAttempts: 1, onDead: 'told', codec }),
+    // What it says of a sealed job is sealed, too, though it has no codec of its own.
+    told: defineJob({ payload: deadJob(payload) }),
+  };
+  const fails = () => {
+    throw new Error('no use');
+  };
+  const around: string[] = [];
+  await rolledBack(db, async (client) => {
+    for (const kind of ['open', 'sealed'] as const) await enqueue(client, mourning, { kind, payload: { id: 7 } });
+    const { attempts } = await drain(client, {
+      contracts: mourning,
+      processors: { open: fails, sealed: fails, told: (death) => [death.kind, death.payload, death.error.message] },
+      middleware: [
+        (of, next) => {
+          around.push(of.kind);
+          return next();
+        },
+      ],
+    });
+    expect(attempts.map(({ kind, verdict, result }) => [kind, verdict, result])).toEqual([
+      ['open', 'buried', undefined],
+      ['sealed', 'buried', undefined],
+      ['told', 'completed', ['open', { id: 7 }, 'no use']],
+      ['told', 'completed', ['sealed', { id: 7 }, 'no use']],
+    ]);
+    expect(around).toEqual(['open', 'sealed', 'told', 'told']);
+    const { rows } = await client.query(
+      `SELECT j::text AS row FROM millrace.jobs j WHERE kind = 'sealed' OR payload ->> 'kind' = 'sealed'`,
+    );
+    expect(rows).toHaveLength(2);
+    for (const { row } of rows) expect(row).not.toMatch(/no use|""id"": 7/);
   });
 });
 

@@ -1,9 +1,9 @@
-import { readSecretText } from '../lambda/secret-text.ts';
-import { within } from '../lambda/within.ts';
 import type { Log } from '../queue/context.ts';
 import { MillraceError } from '../queue/errors.ts';
+import { readSecretText } from './secret-text.ts';
+import { within } from './within.ts';
 
-/** A variable that processors read has no value, since its secret cannot be read. `cause` is what Secrets Manager said. */
+/** A variable that processors or contracts read has no value: its secret cannot be read. `cause` is what Secrets Manager said. */
 export class SecretUnreadableError extends MillraceError {
   static override readonly name: string = 'SecretUnreadableError';
   readonly code = 'secret_unreadable';
@@ -21,9 +21,9 @@ const PATIENCE_MS = 2000;
 const readAt = new Map<string, number>();
 
 /**
- * Gives processors the values of these secrets, as variables in `process.env`; those read within five minutes stay as they
- * are. One that cannot be read again within two seconds keeps its value, and the log says so: jobs need not stop for an outage
- * of Secrets Manager. @throws SecretUnreadableError naming the variables that never had one, and no value
+ * Gives processors and contracts the values of these secrets, as variables in `process.env`; those read within five minutes
+ * stay as they are. One that cannot be read again within two seconds keeps its value, and the log says so: jobs need not stop
+ * for an outage of Secrets Manager. @throws SecretUnreadableError naming the variables that never had one, and no value
  */
 export async function putSecretsIntoEnv(arns: Readonly<Record<string, string>>, log: Log): Promise<void> {
   const due = Object.entries(arns).filter(([name]) => !isFresh(name));
@@ -33,13 +33,12 @@ export async function putSecretsIntoEnv(arns: Readonly<Record<string, string>>, 
   const missing = failures.filter(({ name }) => !readAt.has(name));
   if (missing[0] !== undefined) {
     const names = missing.map(({ name }) => name).join(', ');
-    throw new SecretUnreadableError(
-      `no job was claimed: the secret for ${names} (WORKER_SECRETS) cannot be read: ${reasonOf(missing[0].error)}`,
-      { cause: missing[0].error },
-    );
+    throw new SecretUnreadableError(`the secret for ${names} cannot be read: ${reasonOf(missing[0].error)}`, {
+      cause: missing[0].error,
+    });
   }
   for (const { name, error } of failures) {
-    log.warn('a secret cannot be read again; processors go on with the value from before', { variable: name, error });
+    log.warn('a secret cannot be read again; its variable keeps the value from before', { variable: name, error });
   }
 }
 
