@@ -94,6 +94,13 @@ export interface JobQueueProps {
    * @default - none
    */
   readonly secrets?: Readonly<Record<string, secretsmanager.ISecret>>;
+  /**
+   * Secrets that contracts read, such as the keys of a codec, by environment variable: for the workers, and for the functions
+   * of the API that put jobs in and look them up. Read at run time, and nowhere in the template. Contracts are evaluated at
+   * synth too, where the variables are not set: read them in a function (`aesGcm(() => process.env.JOB_KEYS)`).
+   * @default - none
+   */
+  readonly contractSecrets?: Readonly<Record<string, secretsmanager.ISecret>>;
   /** What esbuild must know of your modules: native packages, extra files, options. @default - nothing */
   readonly bundling?: BundlingProps;
   /** What few need to change. @default - see each */

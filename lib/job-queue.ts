@@ -65,6 +65,8 @@ export class JobQueue extends MeasuredConstruct implements ec2.IConnectable {
     const { api = true, auth = 'token', pickup = 'second', migrations = 'onDeploy', databaseAuth = 'secret' } = props;
     const { database = JobDatabase.newInstance(), workers: wanted = {}, advanced = {} } = props;
     const contracts = readContracts(modules.contracts);
+    // For whoever reads the assembly: `npx millrace dev`.
+    this.node.addMetadata('millrace:queue', { kinds: Object.keys(contracts) });
     const plans = planWorkers(wanted, contracts, pickup);
     warnOfUnknownQueues(this, wanted, contracts);
 

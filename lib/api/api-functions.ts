@@ -4,8 +4,10 @@ import type * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
 import type { DatabaseRoles } from '../database/database-access.ts';
 import type { MakeFunction } from '../functions/functions.ts';
+import { secretsVariable } from '../functions/secrets-variable.ts';
 import type { JobQueueProps } from '../job-queue-props.ts';
 import { settingsOf } from '../settings.ts';
+import { bytesOfSecrets } from '../workers/check-variables.ts';
 import { grantWake, type Workers, wakeFunctions } from '../workers/workers.ts';
 import { authEnvironment } from './auth.ts';
 
@@ -51,6 +53,11 @@ export function apiFunctions(
   const auth = authEnvironment(props.auth ?? 'token');
   const reading = { ...request, database: roles.of('reader'), environment: auth };
   const wakes = wakeSettings(scope, props, workers);
+  const { contractSecrets = {} } = props;
+  const sealing = {
+    reads: Object.values(contractSecrets),
+    environment: secretsVariable(scope, 'CONTRACT_SECRETS', contractSecrets),
+  };
   const functions = {
     ...(tokens && {
       authorize: make('Authorize', 'authorize', {
@@ -65,10 +72,17 @@ export function apiFunctions(
       ...request,
       description: 'Puts a job in',
       database: roles.of('producer'),
-      environment: { ...auth, ...settingsOf(props).enqueue, ...wakes.environment },
+      environment: { ...auth, ...settingsOf(props).enqueue, ...wakes.environment, ...sealing.environment },
+      reads: sealing.reads,
       sdk: wakes.sdk,
     }),
-    jobsRead: make('JobsRead', 'jobs-read', { ...reading, timeout: WAITING_TIMEOUT, description: 'Looks jobs up' }),
+    jobsRead: make('JobsRead', 'jobs-read', {
+      ...reading,
+      timeout: WAITING_TIMEOUT,
+      description: 'Looks jobs up',
+      environment: { ...auth, ...sealing.environment },
+      reads: sealing.reads,
+    }),
     manage: make('Manage', 'manage', {
       ...request,
       description: 'Cancels, redrives and erases jobs; pauses',
@@ -87,7 +101,10 @@ export function apiFunctions(
 }
 
 /** Which worker to start when a job comes in and none is there. */
-function wakeSettings(scope: Construct, { pickup }: JobQueueProps, workers: Workers) {
+function wakeSettings(scope: Construct, { pickup, contractSecrets = {} }: JobQueueProps, workers: Workers) {
   if (pickup !== 'instant') return { environment: {}, sdk: [] };
-  return { environment: { WAKE_FUNCTIONS: wakeFunctions(scope, workers) }, sdk: ['lambda' as const] };
+  return {
+    environment: { WAKE_FUNCTIONS: wakeFunctions(scope, workers, bytesOfSecrets(contractSecrets)) },
+    sdk: ['lambda' as const],
+  };
 }

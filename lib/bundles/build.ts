@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import { type BuildOptions, buildSync } from 'esbuild';
+import type { BuildOptions, Metafile } from 'esbuild';
+import { esbuild } from './esbuild.ts';
 
 /** Contents of files by their paths, with slashes. */
 export type Files = ReadonlyMap<string, Uint8Array>;
@@ -22,12 +23,29 @@ const SETTINGS = {
   logLevel: 'error',
 } as const satisfies BuildOptions;
 
+/** What esbuild was asked for, and what it read and made. */
+export interface Built {
+  readonly options: BuildOptions;
+  readonly metafile: Metafile;
+  readonly files: Files;
+}
+
 /** Builds with esbuild, in this process and without Docker. @throws Error that names the import esbuild cannot resolve */
 export function build(options: BuildOptions): Files {
-  // Nothing is written there: only what remains of the paths below it counts.
-  const outdir = join(import.meta.dirname, 'out');
-  const { outputFiles } = buildSync({ ...options, ...SETTINGS, outdir });
-  return new Map(outputFiles.map(({ path, contents }) => [relative(outdir, path).replaceAll(sep, '/'), contents]));
+  return buildAt(undefined, options).files;
+}
+
+/** Nothing is written there: only what remains of the paths below it counts. */
+const NOWHERE = join(import.meta.dirname, 'out');
+
+/** As `build`, of bundles in folders of `outdir`: from there their source maps lead to the sources. */
+export function buildAt(outdir = NOWHERE, own: BuildOptions): Built {
+  const options = { ...own, ...SETTINGS, outdir, metafile: true as const };
+  const { outputFiles, metafile } = esbuild().buildSync(options);
+  const files = outputFiles.map(
+    ({ path, contents }) => [relative(outdir, path).replaceAll(sep, '/'), contents] as const,
+  );
+  return { options, metafile, files: new Map(files) };
 }
 
 export function writeFiles(directory: string, files: Files): void {

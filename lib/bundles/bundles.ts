@@ -2,11 +2,12 @@ import { dirname } from 'node:path';
 import { AssetHashType, DockerImage } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import type { BuildOptions } from 'esbuild';
-import { build, type Files, writeFiles } from './build.ts';
+import { type Built, buildAt, type Files, writeFiles } from './build.ts';
 import type { BundlingProps } from './bundling-props.ts';
 import { certificateFiles } from './certificates.ts';
 import { copyInto } from './copy-into.ts';
 import { installed, type Platform } from './native-modules.ts';
+import { recipeFiles } from './recipe.ts';
 import { SDK, type SdkPart, sdkFiles } from './sdk.ts';
 
 export type { BundlingProps, EsbuildProps } from './bundling-props.ts';
@@ -47,8 +48,8 @@ const WORKER = 'work';
  */
 export class Bundles {
   readonly #props: BundlesProps;
-  #built: Files | undefined;
-  #worker: Files | undefined;
+  #built: Built | undefined;
+  #worker: Built | undefined;
 
   constructor(props: BundlesProps) {
     this.#props = props;
@@ -78,36 +79,46 @@ export class Bundles {
   }
 
   #write(directory: string, name: string, { sdk = [], certificates, folders = {} }: Extras): void {
+    const { entries, processors, projectRoot, bundling = {}, platform, warn } = this.#props;
+    // What runs on this machine says where an error was thrown by the path of the source. What is deployed is the same
+    // wherever it was built.
+    const outdir = platform === 'host' ? dirname(directory) : undefined;
     if (name === WORKER) {
-      const { processors, projectRoot, bundling = {}, platform, warn } = this.#props;
       const { nodeModules = [], files = {} } = bundling;
       copyInto(directory, projectRoot, files);
       if (nodeModules.length > 0) {
         const from = installed(nodeModules, { importer: processors, platform, warn });
         copyInto(directory, from, { node_modules: 'node_modules' });
       }
-      this.#worker ??= this.#buildWorker();
-      writeFiles(directory, below(`${name}/`, this.#worker));
-    } else {
-      this.#built ??= this.#buildOthers();
-      writeFiles(directory, below(`${name}/`, this.#built));
     }
+    const built = this.#build(name, outdir);
+    writeFiles(directory, below(`${name}/`, built.files));
+    if (platform === 'host') writeFiles(directory, recipeFiles(name, entries[name] ?? '', built));
     writeFiles(directory, sdkFiles(sdk));
     if (certificates) writeFiles(directory, certificateFiles(certificates.own));
     copyInto(directory, '', folders);
   }
 
-  #buildOthers(): Files {
-    const { contracts, entries } = this.#props;
-    const others = Object.entries(entries).filter(([name]) => name !== WORKER);
-    return build({ ...codeOf(others), alias: { '#contracts': contracts } });
+  #build(name: string, outdir: string | undefined): Built {
+    if (name === WORKER) {
+      this.#worker ??= this.#buildWorker(outdir);
+      return this.#worker;
+    }
+    this.#built ??= this.#buildOthers(outdir);
+    return this.#built;
   }
 
-  #buildWorker(): Files {
+  #buildOthers(outdir: string | undefined): Built {
+    const { contracts, entries } = this.#props;
+    const others = Object.entries(entries).filter(([name]) => name !== WORKER);
+    return buildAt(outdir, { ...codeOf(others), alias: { '#contracts': contracts } });
+  }
+
+  #buildWorker(outdir: string | undefined): Built {
     const { contracts, processors, entries, bundling = {} } = this.#props;
     const { external = [], loader, define } = bundling.esbuild ?? {};
     const code = codeOf([[WORKER, entries[WORKER] ?? '']]);
-    return build({
+    return buildAt(outdir, {
       ...code,
       alias: { '#contracts': contracts, '#processors': processors },
       external: [...code.external, ...(bundling.nodeModules ?? []), ...external],

@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compileFunction, constants } from 'node:vm';
-import { type BuildFailure, buildSync } from 'esbuild';
+import type { BuildFailure } from 'esbuild';
 import type { Contract, Contracts } from '../../functions/queue/contract.ts';
+import type * as Kinds from '../../functions/queue/kinds.ts';
+import { esbuild } from './esbuild.ts';
+import { lineOf } from './line-of.ts';
 
 /**
  * The contracts that a module exports, read at synth. esbuild makes one CommonJS text of the module and what it imports, and
@@ -31,12 +34,42 @@ export function readContracts(path: string): Contracts {
       );
     }
   }
+  checkNames(path, contracts as Contracts);
   return contracts as Contracts;
+}
+
+/** Millrace's own job, which `npx millrace doctor` puts in (functions/queue/canary.ts). */
+const CANARY = 'millrace.canary';
+
+/** What contracts say of each other: aliases, onDead. As the engine checks them. */
+function checkNames(path: string, contracts: Contracts): void {
+  const taker = kindsByName(path, contracts).get(CANARY);
+  if (taker === undefined) return;
+  throw new Error(
+    `The contract of "${taker.kind}" in ${path} takes the name ${CANARY}, which is that of Millrace's own job: choose another.`,
+  );
+}
+
+function kindsByName(path: string, contracts: Contracts) {
+  engine ??= readEngine();
+  try {
+    return engine.kindsByName(contracts);
+  } catch (error) {
+    throw new Error(`The contracts of ${path} do not go together: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
+let engine: typeof Kinds | undefined;
+
+/** Its code is read as that of contracts is, but once. */
+function readEngine(): typeof Kinds {
+  const path = join(import.meta.dirname, '..', '..', 'functions', 'queue', `kinds${extname(import.meta.filename)}`);
+  return evaluate(path, bundle(path)) as unknown as typeof Kinds;
 }
 
 function bundle(path: string): string {
   try {
-    const { outputFiles } = buildSync({
+    const { outputFiles } = esbuild().buildSync({
       entryPoints: [path],
       bundle: true,
       write: false,
@@ -46,7 +79,8 @@ function bundle(path: string): string {
       mainFields: ['module', 'main'],
       // CommonJS has none; it is the module's own for all that it imports, too.
       define: { 'import.meta.url': JSON.stringify(pathToFileURL(path).href) },
-      sourcemap: false,
+      sourcemap: 'inline',
+      sourcesContent: false,
       logLevel: 'silent',
     });
     return outputFiles[0]?.text ?? '';
@@ -75,20 +109,25 @@ function evaluate(path: string, code: string): Record<string, unknown> {
     });
     run.call(module.exports, module, module.exports, createRequire(path), path, dirname(path));
   } catch (error) {
-    throw new Error(`${path} threw while it was read: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    const line = lineOf(error, path, code);
+    const where = line === undefined ? '' : ` (line ${line.number}: ${line.text})`;
+    throw new Error(`${path} threw while it was read: ${messageOf(error)}${where}`, { cause: error });
   }
   return module.exports;
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 function isContract(value: unknown): value is Contract {
   if (!isRecord(value) || !isRecord(value.payload) || !isRecord(value.backoff)) return false;
-  const { payload, maxAttempts, timeoutSeconds, queue } = value;
+  const { payload, maxAttempts, timeoutSeconds, queue, aliases } = value;
   return (
     typeof payload.safeParse === 'function' &&
     [maxAttempts, timeoutSeconds].every((number) => typeof number === 'number' && number > 0) &&
-    typeof queue === 'string'
+    typeof queue === 'string' &&
+    Array.isArray(aliases)
   );
 }
 

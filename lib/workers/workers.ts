@@ -5,6 +5,7 @@ import type { Construct } from 'constructs';
 import type { DatabaseRoles } from '../database/database-access.ts';
 import type { MakeFunction } from '../functions/functions.ts';
 import { WORK_NODE_OPTIONS } from '../functions/node-options.ts';
+import { secretsVariable } from '../functions/secrets-variable.ts';
 import type { JobQueueProps } from '../job-queue-props.ts';
 import { DEFAULT_WORKER } from './check-workers.ts';
 import type { Schedules } from './schedules.ts';
@@ -29,10 +30,10 @@ export interface WorkerParts {
 export function workerFunctions(
   scope: Construct,
   make: MakeFunction,
-  { environment = {}, secrets = {} }: JobQueueProps,
+  { environment = {}, ...props }: JobQueueProps,
   { roles, plans: [main, ...others], metricsName: JOB_QUEUE }: WorkerParts,
 ): Workers {
-  const arns = Object.fromEntries(Object.entries(secrets).map(([variable, { secretArn }]) => [variable, secretArn]));
+  const secrets = { ...props.secrets, ...props.contractSecrets };
   const worker = (plan: WorkerPlan): Worker => ({
     plan,
     fn: make(plan.id, 'work', {
@@ -47,8 +48,7 @@ export function workerFunctions(
         WORKER_TRANSACTIONS: String(plan.transactions),
         WORKER_LINGER_SECONDS: String(plan.lingerSeconds),
         ...(!plan.alone && { WORKER_QUEUES: plan.queues.join(',') }),
-        // ARNs are known when the stack is deployed, so this is text with references in it.
-        ...(Object.keys(secrets).length > 0 && { WORKER_SECRETS: Stack.of(scope).toJsonString(arns) }),
+        ...secretsVariable(scope, 'WORKER_SECRETS', secrets),
         NODE_OPTIONS: WORK_NODE_OPTIONS,
         JOB_QUEUE,
       },
@@ -69,22 +69,22 @@ export function scheduleWorkers(scope: Construct, schedules: Schedules, workers:
 
 /** How long the name of a function may be; a deploy makes it up. */
 const FUNCTION_NAME_LENGTH = 64;
-/** Of Lambda's 4,096 bytes for all variables of a function, what the others of an API function leave. */
+/** Of Lambda's 4,096 bytes for all variables of a function, what the others of an API function leave, with `contractSecrets`. */
 const WAKE_BYTES = 3072;
 
 /**
  * Which function to start for which queue: JSON, for the variable WAKE_FUNCTIONS. `*` is every queue that is not named.
- * @throws Error if that is more than the environment of a function has room for
+ * @throws Error if that is more than the environment of a function has room for, beside `others` bytes
  */
-export function wakeFunctions(scope: Construct, workers: Workers): string {
+export function wakeFunctions(scope: Construct, workers: Workers, others: number): string {
   const entries = workers.flatMap(({ plan, fn }): [queue: string, functionName: string][] =>
     plan.name === DEFAULT_WORKER ? [['*', fn.functionName]] : plan.queues.map((queue) => [queue, fn.functionName]),
   );
   // What is written of each is "queue":"name",
   const bytes = entries.reduce((sum, [queue]) => sum + queue.length + FUNCTION_NAME_LENGTH + 6, 2);
-  if (bytes > WAKE_BYTES) {
+  if (bytes + others > WAKE_BYTES) {
     throw new Error(
-      `workers must name few enough queues that with pickup 'instant' the API can know them all: they take ${bytes} bytes there, of ${WAKE_BYTES}. Name fewer or shorter ones, or take another pickup.`,
+      `workers must name few enough queues that with pickup 'instant' the API can know them all: they take ${bytes} bytes there, of ${WAKE_BYTES - others}. Name fewer or shorter ones, or take another pickup.`,
     );
   }
   return Stack.of(scope).toJsonString(Object.fromEntries(entries));

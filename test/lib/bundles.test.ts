@@ -86,7 +86,7 @@ test('esbuild does as it is told, in the worker alone', async () => {
   };
   expect(await writtenBy(await worker(files, { bundling: { esbuild } }))).toBe('> 7f3c SELECT 7');
   const other = await bundled('health', { bundling: { esbuild } });
-  expect(await readdir(other)).toEqual(['index.mjs', 'index.mjs.map']);
+  expect(await readdir(other)).toEqual(['index.mjs', 'index.mjs.map', 'millrace-build.json']);
 });
 
 test('errors of processors keep the names of their classes', async () => {

@@ -39,6 +39,14 @@ test.each([
   expect(readContracts(await moduleOf(text, name)).a?.queue).toBe('q');
 });
 
+test('keys of codecs are not there yet, and nobody asks for them', async () => {
+  const path = await moduleOf(
+    `import * as z from 'zod'; import { aesGcm, defineJob } from 'millrace/queue';
+     export const contracts = { a: defineJob({ payload: z.object({}), codec: aesGcm(() => { throw new Error('asked'); }) }) };`,
+  );
+  expect(readContracts(path).a?.codec).toBeDefined();
+});
+
 test('it may import modules and data of its own, and know where it is', async () => {
   const path = await moduleOf(
     `${IMPORTS}
@@ -77,6 +85,30 @@ describe('a module that cannot be used is refused with a sentence', () => {
       'has a setting out of bounds',
       `${IMPORTS} export const contracts = { a: defineJob({ payload: z.object({}), timeoutSeconds: 900 }) };`,
       /contracts\.ts threw while it was read: timeoutSeconds must lie from 0\.001 to 840, not 900/,
+    ],
+    [
+      'does not say which kind it is, but the line does',
+      `${IMPORTS}
+export const contracts = {
+  'invoice.send': defineJob({ payload: z.object({}) }),
+  'invoice.remind': defineJob({ payload: z.object({}), timeoutSeconds: 860 }),
+};`,
+      /not 860 \(line 4: 'invoice\.remind': defineJob\(\{ payload: z\.object\(\{\}\), timeoutSeconds: 860 \}\),\)$/,
+    ],
+    [
+      'gives one name to two kinds',
+      `${IMPORTS} const payload = z.object({}); export const contracts = { a: defineJob({ payload }), b: defineJob({ payload, aliases: ['a'] }) };`,
+      /^The contracts of .*contracts\.ts do not go together: "a" is an alias of "b" and names "a" too: a name means one kind\.$/,
+    ],
+    [
+      'tells no kind of deaths',
+      `${IMPORTS} export const contracts = { a: defineJob({ payload: z.object({}), onDead: 'gone' }) };`,
+      /do not go together: onDead of "a" is "gone", which is no kind\.$/,
+    ],
+    [
+      "takes the name of Millrace's own job",
+      `${IMPORTS} export const contracts = { a: defineJob({ payload: z.object({}), aliases: ['millrace.canary'] }) };`,
+      /^The contract of "a" in .* takes the name millrace\.canary/,
     ],
     ['waits at its top level', 'export const contracts = await Promise.resolve({});', /has an await at its top level/],
     ['does not parse', 'export const contracts = {', /cannot be read:\n.*contracts\.ts:1: Expected/],

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { Duration, Size } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
-import { expect, test } from 'vitest';
+import * as secretsmanager from 'aws-cdk-lib/aws-secretsmanager';
+import { describe, expect, test } from 'vitest';
 import * as env from '../../functions/lambda/env.ts';
 import { JobDatabase, type JobQueueFunctions, type JobQueueProps } from '../../lib/index.ts';
 import { CA_FILE, functionOf, idOf, propertiesOf, type Synthesized, synthesize } from './synthesize.ts';
@@ -145,6 +146,38 @@ test('the functions can read what the template sets: the defaults', () => {
     RETENTION_DAYS: 7,
     DEAD_RETENTION_DAYS: 30,
     IDEMPOTENCY_RETENTION_DAYS: 1,
+  });
+});
+
+describe('secrets of the contracts', () => {
+  const ARN = 'arn:aws:secretsmanager:eu-central-1:111122223333:secret:keys-AbCdEf';
+  const own = synthesize((stack) => ({
+    databaseAuth: 'iam',
+    secrets: { STRIPE_KEY: new secretsmanager.Secret(stack, 'Stripe') as unknown as secretsmanager.ISecret },
+    contractSecrets: { JOB_KEYS: secretsmanager.Secret.fromSecretCompleteArn(stack, 'Keys', ARN) },
+  }));
+  const readers = names.filter(
+    (name) => own.queue.functions[name] && rightsOf(name, own).reads.includes(JSON.stringify(ARN)),
+  );
+
+  test('are for those to read that seal or open, and no others', () => {
+    expect(readers.toSorted()).toEqual(['enqueue', 'jobsRead', 'work']);
+  });
+
+  test('are told by ARN: to the API on their own, to the worker with those of the processors', () => {
+    for (const name of ['enqueue', 'jobsRead'] as const) {
+      const { CONTRACT_SECRETS } = env.readEnv(env.contractsEnv, environmentOf(name, own));
+      expect(CONTRACT_SECRETS).toEqual({ JOB_KEYS: ARN });
+    }
+    const { WORKER_SECRETS = '' } = environmentOf('work', own);
+    expect(WORKER_SECRETS).toContain('STRIPE_KEY');
+    expect(WORKER_SECRETS).toContain(ARN);
+    const told = names.filter((name) => own.queue.functions[name] && environmentOf(name, own).CONTRACT_SECRETS);
+    expect(told.toSorted()).toEqual(['enqueue', 'jobsRead']);
+  });
+
+  test('bring the client of Secrets Manager along, though the database needs none', () => {
+    for (const name of readers) expect(rightsOf(name, own).others).toContain('rds-db:connect');
   });
 });
 

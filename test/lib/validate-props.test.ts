@@ -80,6 +80,12 @@ test.each<[string, Partial<JobQueueProps>, string]>([
     'environment and secrets both set the variable STRIPE_KEY: leave it out of one of them.',
   ],
   [
+    'one variable twice, for contracts',
+    { secrets: { JOB_KEYS: secret }, contractSecrets: { JOB_KEYS: secret } },
+    'secrets and contractSecrets both set the variable JOB_KEYS: leave it out of one of them.',
+  ],
+  ['a variable of ours', { contractSecrets: { CONTRACT_SECRETS: secret } }, 'contractSecrets: the variable CONTRACT_'],
+  [
     'more than Lambda takes',
     { environment: { TEXT: 'x'.repeat(3069) } },
     'must take at most 3072 bytes, names and values or ARNs, not 3073',
