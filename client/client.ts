@@ -3,9 +3,10 @@ import { getCall, readJob } from './get.ts';
 import type { Job, JobWith, Part } from './job.ts';
 import type { KindOf, Kinds, PayloadOf } from './kinds.ts';
 import { type Counts, countsCall, type Filters, Listing, type ListOptions } from './list.ts';
+import { metricsCall } from './metrics.ts';
 import { type CallOptions, type ClientOptions, type Settings, settingsOf } from './options.ts';
 import { type Paused, pauseCall, type Target } from './pause.ts';
-import { type Readiness, readyCall } from './ready.ts';
+import { type ReadinessWith, type ReadyPart, readyCall } from './ready.ts';
 import { type RedriveFilter, type Redriven, type RedriveStep, redriveSteps, total } from './redrive.ts';
 import { type Call, pathOf } from './request.ts';
 import { send } from './send.ts';
@@ -102,9 +103,20 @@ export class Client<C extends Kinds = Kinds> {
     return this.#send(pauseCall(target, 'resume'), options);
   }
 
-  /** How the queue is, by one try. @throws ApiError if database or schema keep it from working */
-  async ready(options?: CallOptions): Promise<Readiness> {
-    return this.#send(readyCall(), options);
+  /**
+   * How the queue is, by one try; with `include: ['database']` also how its database is.
+   * @throws ApiError if database or schema keep it from working
+   */
+  async ready<P extends ReadyPart = never>({
+    include,
+    ...options
+  }: CallOptions & { readonly include?: readonly P[] | undefined } = {}): Promise<ReadinessWith<P>> {
+    return this.#send(readyCall(include), options);
+  }
+
+  /** Jobs by kind and status, ages and counters, as text for Prometheus. Not for a token with the role `producer`. */
+  async metrics(options?: CallOptions): Promise<string> {
+    return this.#send(metricsCall(), options);
   }
 
   #send<T>(call: Call<T>, options?: CallOptions): Promise<T> {

@@ -8,6 +8,6 @@ export type { KindOf, Kinds, PayloadOf } from './kinds.ts';
 export type { Counts, Filters, Listing, ListOptions, Page } from './list.ts';
 export type { CallOptions, ClientOptions } from './options.ts';
 export type { Paused, Target } from './pause.ts';
-export type { Readiness } from './ready.ts';
+export type { DatabaseVitals, Readiness, ReadinessWith, ReadyPart } from './ready.ts';
 export type { RedriveFilter, Redriven, RedriveStep } from './redrive.ts';
 export type { Ended, WaitOptions } from './wait-for.ts';

@@ -11,6 +11,8 @@ export interface Call<T> {
   readonly holdSeconds?: number;
   /** In place of the client's setting. */
   readonly retries?: number;
+  /** The answer is no JSON, and `read` gets its text. */
+  readonly isText?: true;
   /** Takes from the answer what the caller gets. Throws if it is not there. */
   readonly read: (body: never, headers: Headers) => T;
 }
@@ -19,10 +21,17 @@ export interface Call<T> {
 const REQUEST_ID = /^[\w.:/+=@-]{1,128}$/;
 
 /** All that is the same at every try: so the API knows a try for a repetition. @throws TypeError for an unusable request id */
-export function prepare(settings: Settings, call: Call<unknown>, options: CallOptions) {
+export function prepare(
+  settings: Settings,
+  call: Call<unknown>,
+  options: CallOptions,
+): { requestId: string; build: () => Request } {
   const { requestId = crypto.randomUUID(), traceparent } = options;
   if (!REQUEST_ID.test(requestId)) throw new TypeError(`requestId must match ${REQUEST_ID.source}`);
-  const headers: Record<string, string> = { accept: 'application/json', 'x-request-id': requestId };
+  const headers: Record<string, string> = {
+    accept: call.isText ? 'text/plain' : 'application/json',
+    'x-request-id': requestId,
+  };
   if (traceparent !== undefined) headers.traceparent = traceparent;
   if (settings.token !== undefined) headers.authorization = `Bearer ${settings.token}`;
   if (call.body !== undefined) headers['content-type'] = 'application/json';

@@ -42,7 +42,8 @@ async function exchange<T>(
   }
   if (!response.ok) return { failure: refusal(response, text) };
   try {
-    return { value: call.read(camelCased(parsed(text)) as never, response.headers) };
+    const body = call.isText ? text : camelCased(parsed(text));
+    return { value: call.read(body as never, response.headers) };
   } catch {
     return { failure: garbage(response, text) };
   }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { PROBLEMS } from '../functions/lambda/problems.ts';
+import { STATUSES } from '../functions/queue/job.ts';
 
 /*
  * What the API answers with. Strict, so that a member which nobody described fails the tests; in the document they are
@@ -17,7 +18,6 @@ const workerTime = z
   .string()
   .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   .meta({ format: 'date-time' });
-const STATUSES = ['pending', 'processing', 'completed', 'dead', 'cancelled'] as const;
 
 const attemptError = z.strictObject({
   attempt: z.int().min(1).describe('Which attempt it was, from 1.'),
@@ -26,7 +26,7 @@ const attemptError = z.strictObject({
   name: z
     .string()
     .describe('Class of what was thrown. `DeadlineError`: it took too long; `LeaseExpired`: its worker died.'),
-  message: z.string(),
+  message: z.string().describe('`sealed` for producers, if the kind has a codec.'),
   stack: z.string().optional().describe('Only where one job is read.'),
   where: z.string().optional().describe('Which run: the function, its request and log stream, or host and process.'),
 });
@@ -124,6 +124,25 @@ const pausedKind = z.strictObject({ kind: z.string(), paused });
 
 const health = z.strictObject({ status: z.literal('ok') });
 
+const vitals = z.strictObject({
+  postgres_version: z.string(),
+  tls: z.string().nullable().describe('Version of TLS between the API and the database; null: it is not encrypted.'),
+  connections: z.int().min(0).describe('Connections of clients to the server.'),
+  database_connections: z.int().min(0).describe('Those of them to this database.'),
+  max_connections: z.int().min(1),
+  xmin_age: z
+    .number()
+    .min(0)
+    .describe('Transactions since the oldest snapshot that is still held: what was deleted since cannot be vacuumed.'),
+  autovacuum: z.boolean().describe('Whether the server vacuums by itself.'),
+  autovacuum_off: z.array(z.string()).describe('Tables of the queue for which that is switched off.'),
+  last_autovacuum_at: time
+    .nullable()
+    .describe('When it last vacuumed the live jobs; null: not since statistics began.'),
+  dead_rows: z.number().min(0).describe('Dead rows of the live jobs, estimated.'),
+  partition_days_ahead: z.number().min(0).describe('Days from now on for which there is a partition a day.'),
+});
+
 const readiness = z.strictObject({
   status: z.literal('ready'),
   schema_version: z.int().min(1).describe('Number of the newest migration that was applied.'),
@@ -138,6 +157,7 @@ const readiness = z.strictObject({
     .max(100)
     .describe('Queues with a pending job that no worker of the last two minutes serves.'),
   last_worker_at: time.nullable().describe('When a worker last said that it is there; null: never.'),
+  database: vitals.optional().describe('How the database is. Only with `include=database`.'),
 });
 
 const types = Object.keys(PROBLEMS).map((name) => `urn:millrace:problem:${name}`);
@@ -183,6 +203,7 @@ export const ANSWERS = {
   PausedKind: pausedKind,
   Health: health,
   Readiness: readiness,
+  Vitals: vitals,
   Problem: problem,
   Message: message,
 } satisfies Record<string, z.ZodType>;

@@ -3,6 +3,7 @@ import { getQuery } from '../functions/jobs-read/get-query.ts';
 import { listQuery } from '../functions/jobs-read/list-query.ts';
 import { REQUEST_ID } from '../functions/lambda/request-id.ts';
 import { NAME } from '../functions/queue/contract.ts';
+import { readyQuery } from '../functions/ready/ready-query.ts';
 import { type JsonSchema, requestSchema } from './json-schema.ts';
 import { type Words, worded } from './words.ts';
 
@@ -54,6 +55,15 @@ const getWords: Words = {
   },
 };
 
+const readyWords: Words = {
+  include: {
+    description: 'Adds this to the answer.',
+    type: 'string',
+    enum: ['database'],
+    examples: ['database'],
+  },
+};
+
 export type Parameter = Readonly<Record<string, unknown>> & { readonly name: string };
 
 /** Parameters of the query, of every schema that a handler reads its query by. */
@@ -86,6 +96,8 @@ const inPath = (name: string, description: string, schema: JsonSchema): Paramete
 export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   ...query(listQuery, listWords),
   ...query(getQuery, getWords),
+  // Another include than that of a job.
+  IncludeDatabase: query(readyQuery, readyWords).include as Parameter,
   IdempotencyKey: header(
     'Idempotency-Key',
     'Makes the request safe to send again: a name for this job that no other job of its kind has. The same as `idempotency_key`.',

@@ -14,8 +14,12 @@ export const observeOperations = {
     tag: 'observe',
     summary: 'Whether jobs can be put in and worked on',
     description: `503 for the database or its schema only. A lag, a pause or a kind that no worker claims stands in the body: it is no reason to
-take the API away.`,
-    answers: [{ status: 200, description: 'It is ready.', schema: 'Readiness', examples: ['ready', 'paused'] }],
+take the API away. With \`include=database\` it also says how the database is.`,
+    parameters: ['IncludeDatabase'],
+    answers: [
+      { status: 200, description: 'It is ready.', schema: 'Readiness', examples: ['ready', 'paused', 'database'] },
+    ],
+    problems: ['invalid-query'],
     database: true,
   },
   'GET /metrics': {

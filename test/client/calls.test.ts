@@ -206,6 +206,22 @@ describe('reading', () => {
     expect(asked).toBe('GET /ready');
     expect(result).toEqual({ status: 'ready', schemaVersion: 9, lagSeconds: 0, paused: [], unclaimedKinds: [] });
   });
+
+  test('metrics, as text', async () => {
+    const text = '# HELP millrace_jobs Jobs.\nmillrace_jobs{kind="a"} 1\n';
+    const { result, asked, headers } = await made(raw(200, text), (client) => client.metrics());
+    expect(asked).toBe('GET /metrics');
+    expect(headers).toMatchObject({ accept: 'text/plain' });
+    expect(result).toBe(text);
+    await expect(made(raw(200, '<html>'), (client) => client.metrics())).rejects.toThrow('unexpected-answer');
+  });
+
+  test('ready with the database', async () => {
+    const body = { status: 'ready', database: { max_connections: 100, autovacuum_off: [] } };
+    const { result, asked } = await made(json(200, body), (client) => client.ready({ include: ['database'] }));
+    expect(asked).toBe('GET /ready?include=database');
+    expect(result.database).toEqual({ maxConnections: 100, autovacuumOff: [] });
+  });
 });
 
 describe('operators’ calls', () => {

@@ -14,13 +14,15 @@ export interface Relay {
   close(): void;
 }
 
-export async function startRelay(api: string): Promise<Relay> {
+/** `rewrite`: what it makes of the body of a request. */
+export async function startRelay(api: string, rewrite = (text: string) => text): Promise<Relay> {
   const seen: Seen[] = [];
   const traps: { method: string; targetEnd: string }[] = [];
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
-    const { method = '', url: target = '', headers } = request;
-    const text = body.toString();
+    const { method = '', url: target = '', headers: given } = request;
+    const text = rewrite(body.toString());
+    const headers = text === '' ? given : { ...given, 'content-length': String(Buffer.byteLength(text)) };
     seen.push({ method, target, headers, text, body: text && JSON.parse(text), at: performance.now() });
     const onward = httpRequest(api + target, { method, headers }, async (answer) => {
       const content = await buffer(answer);
@@ -34,7 +36,7 @@ export async function startRelay(api: string): Promise<Relay> {
     });
     onward.once('error', () => request.socket.destroy());
     response.once('close', () => onward.destroy());
-    onward.end(body);
+    onward.end(text);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {

@@ -6,10 +6,11 @@ import { text as streamText } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { ROLES, type Role } from '../../functions/lambda/role.ts';
-import { createToken, TOKENS_FILE } from '../../local/tokens-file.ts';
+import { TOKENS_FILE } from '../../local/tokens-file.ts';
 import { startProxy, type Proxy as TcpProxy } from '../lifecycle/proxy.ts';
 import { launch } from '../local/project.ts';
 import type { Answered } from '../openapi/expect-answer.ts';
+import { createToken } from '../support/tokens.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -79,7 +80,7 @@ async function tokensIn(directory: string): Promise<Record<Role | 'stranger', st
   const file = join(directory, '.millrace', TOKENS_FILE);
   await mkdir(join(directory, '.millrace'));
   const made = [];
-  for (const role of ROLES) made.push([role, (await createToken(file, { name: role, role, days: 1 })).token]);
+  for (const role of ROLES) made.push([role, await createToken(file, { name: role, role, days: 1 })]);
   return { ...Object.fromEntries(made), stranger: `mlr_${'x'.repeat(43)}` };
 }
 

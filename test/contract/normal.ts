@@ -33,6 +33,15 @@ const FIXED: Readonly<Record<string, unknown>> = {
   next_cursor: 'AQGWo8gdbn0rjwo_Wp9rLBH0m2xu9c4Zlw',
   lag_seconds: 0.25,
   schema_version: 9,
+  postgres_version: '18.4',
+  autovacuum: true,
+  connections: 14,
+  database_connections: 9,
+  max_connections: 100,
+  xmin_age: 3,
+  last_autovacuum_at: '2026-03-01T08:58:00.000000Z',
+  dead_rows: 120,
+  partition_days_ahead: 2.5,
   where: 'Millrace-JobsWork 8f4e2a1c-6d0b-4c3e-9a57-2b1d0e6f7c88 2026/03/01/[$LATEST]4f2a9c',
 };
 

@@ -14,6 +14,8 @@ export const observeCases: Cases = {
     await send({ to: 'POST /queues/reports/pause' });
     return send({ to: 'GET /ready' });
   },
+  'ready 200 database': ({ send }) => send({ to: 'GET /ready?include=database' }),
+  'ready 400 invalid-query': ({ send }) => send({ to: 'GET /ready?include=weather&verbose=1' }),
   'metrics 200 exposition': ({ send }) => send({ to: 'GET /metrics', as: 'reader' }),
   'openapi 200': ({ send }) => send({ to: 'GET /openapi.json', as: 'producer' }),
 };
