@@ -1,16 +1,18 @@
 /**
  * `npm run build [-- --out folder]`: the package as others install it, in dist/package: JavaScript and types of what the
- * exports name, the migrations, the docs, and a package.json of its own. `npm pack ./dist/package` makes a tarball of it.
+ * exports name, the command, the migrations, the docs, and a package.json of its own. `npm pack ./dist/package` makes a
+ * tarball of it.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { manifest } from './pack/manifest.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** What lies in the package beside what the compiler writes. Tests and sources do not. */
-const COPIES = ['migrations', 'docs', 'README.md', 'CHANGELOG.md', 'LICENSE'];
+const COPIES = ['cli/init/template', 'migrations', 'docs', 'README.md', 'CHANGELOG.md', 'LICENSE'];
 
 const { out } = parseArgs({ options: { out: { type: 'string', default: join('dist', 'package') } } }).values;
 const target = resolve(ROOT, out);
@@ -22,8 +24,16 @@ if (!isFree(target)) {
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });
 // First: by it the next build knows the folder, also where this one ends halfway.
-writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest(), null, 2)}\n`);
+writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest(readPackage(ROOT)), null, 2)}\n`);
 compile();
+// Only now: they need what the project has installed.
+const { trimDeclarations } = await import('./pack/declarations.ts');
+const { prebuild } = await import('./pack/prebuild.ts');
+trimDeclarations(target, readPackage(target));
+// The samples, which the compiler takes for what the application has under their names.
+rmSync(join(target, 'functions/jobs'), { recursive: true });
+const { notices } = prebuild(ROOT, target);
+writeFileSync(join(target, 'THIRD-PARTY-NOTICES'), notices);
 for (const path of COPIES) cpSync(join(ROOT, path), join(target, path), { recursive: true });
 chmodSync(join(target, 'bin/millrace.js'), 0o755);
 
@@ -44,50 +54,7 @@ function readPackage(folder: string) {
 
 function compile(): void {
   const compiler = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
-  const { status } = spawnSync(
-    process.execPath,
-    [compiler, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', target],
-    {
-      stdio: 'inherit',
-    },
-  );
+  const options = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', target];
+  const { status } = spawnSync(process.execPath, [compiler, ...options], { stdio: 'inherit' });
   if (status !== 0) process.exit(1);
-}
-
-function manifest(): object {
-  const own = readPackage(ROOT);
-  const { name, version, description, license, type, engines, exports, imports, dependencies } = own;
-  const { peerDependencies, peerDependenciesMeta } = own;
-  // Our types name theirs.
-  const types = ['@types/aws-lambda', '@types/pg'].map((name) => [name, own.devDependencies[name]]);
-  return {
-    name,
-    version,
-    description,
-    license,
-    type,
-    engines,
-    exports: {
-      ...mapped(exports, (path) => ({ types: compiled(path, '.d.ts'), default: compiled(path, '.js') })),
-      './package.json': './package.json',
-    },
-    imports: mapped(imports, (path) => compiled(path, '.js')),
-    bin: { millrace: './bin/millrace.js' },
-    // A second copy of zod would be another type than the one in a contract: whatever the project has of it serves us too.
-    dependencies: sorted({ ...dependencies, ...Object.fromEntries(types), zod: `^${dependencies.zod}` }),
-    peerDependencies,
-    peerDependenciesMeta,
-  };
-}
-
-function mapped<To>(entries: Record<string, string>, to: (path: string) => To): Record<string, To> {
-  return Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, to(path)]));
-}
-
-function sorted(entries: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(entries).sort(([one], [other]) => (one < other ? -1 : 1)));
-}
-
-function compiled(path: string, ending: string): string {
-  return path.replace(/\.ts$/, ending);
 }

@@ -3,9 +3,10 @@ import { type Guard, guardOf } from './authorizer.ts';
 import type { LocalVariables } from './environment.ts';
 import type { LocalFunction } from './function.ts';
 import { type FunctionOf, Functions } from './functions.ts';
+import { chooseQueue } from './queue-choice.ts';
 import { type Route, routeOf } from './routes.ts';
 import { StartError } from './start-error.ts';
-import { nameOf, ofType, pointedTo, readStacks, type Stack } from './template.ts';
+import { nameOf, ofType, pointedTo, type Queue, readStacks, type Stack } from './template.ts';
 
 export type { FunctionOf } from './functions.ts';
 
@@ -15,6 +16,8 @@ export interface LocalApp {
   readonly schedules: readonly Target<Schedule>[];
   /** Functions that others start, by the names that Lambda has for them. */
   readonly woken: ReadonlyMap<string, LocalFunction>;
+  /** The queue that runs, and its kinds; undefined for stacks that name none. */
+  readonly queue: Queue | undefined;
   /** Sentences about what the template asks for and the local runtime does not do. */
   readonly notes: readonly string[];
 }
@@ -29,18 +32,25 @@ export interface Schedule {
   readonly event: unknown;
 }
 
+export interface ReadOptions {
+  /** Where functions find the values that the template leaves to it. Default: the environment of this process. */
+  readonly shell?: NodeJS.ProcessEnv | undefined;
+  /** Which queue, where the app has several: its path, or that of its stack. */
+  readonly stack?: string | undefined;
+}
+
 /**
  * Reads routes, schedules and their functions out of the synthesized templates, by resource type alone.
- * @param shell where functions find the values that the template leaves to it
- * @throws StartError `template_unusable` when there is nothing to run
+ * @param own what every function is told beyond the template
+ * @throws StartError `template_unusable` when there is nothing to run, `bad_setting` when it must be said which queue
  */
 export async function readApp(
   assembly: string,
   own: LocalVariables,
-  shell: NodeJS.ProcessEnv = process.env,
+  { shell = process.env, stack }: ReadOptions = {},
 ): Promise<LocalApp> {
-  const stacks = await readStacks(assembly);
-  const functions = new Functions(own, shell);
+  const { stacks, queue } = chooseQueue(await readStacks(assembly), stack);
+  const functions = new Functions(own, shell, queue?.path);
   const parts = stacks.map((stack) => ({
     ...readRoutes(stack, functions.of(stack)),
     ...readSchedules(stack, functions.of(stack)),
@@ -50,6 +60,7 @@ export async function readApp(
     routes: parts.flatMap((part) => part.routes),
     schedules: parts.flatMap((part) => part.schedules),
     woken: new Map(parts.flatMap((part) => part.woken)),
+    queue,
     notes: [...parts.flatMap((part) => part.notes), ...functions.notes()],
   };
   if (app.routes.length > 0 || app.schedules.length > 0) return app;

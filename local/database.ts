@@ -3,6 +3,7 @@ import { migrate } from '../functions/migrate/runner.ts';
 import type { Db } from '../functions/queue/db.ts';
 import { databaseError, embeddedError } from './database-error.ts';
 import { startPostgres } from './postgres.ts';
+import { deferred } from './promise.ts';
 import type { Reporter } from './reporter.ts';
 import { StartError } from './start-error.ts';
 
@@ -16,7 +17,7 @@ export class LocalDatabase {
   readonly #directory: string;
   readonly #report: Reporter;
   #stop: (() => Promise<void>) | undefined;
-  readonly #lost = Promise.withResolvers<StartError>();
+  readonly #lost = deferred<StartError>();
 
   /** `directory` keeps the data of the embedded one. */
   constructor(given: string | undefined, directory: string, report: Reporter) {

@@ -9,7 +9,7 @@ import { secretNames } from './secrets.ts';
  */
 const NOT_OF_THE_TEMPLATE = new Set([
   ...['DATABASE_SECRET_ARN', 'DATABASE_HOST', 'DATABASE_PORT', 'DATABASE_NAME', 'DATABASE_USER', 'DATABASE_CA_FILE'],
-  ...['LOGIN_SECRET_ARN', 'IAM_LOGINS', 'TOKENS_SECRET_ARN', 'WORKER_SECRETS', 'OPEN_ROLE'],
+  ...['LOGIN_SECRET_ARN', 'IAM_LOGINS', 'TOKENS_SECRET_ARN', 'WORKER_SECRETS', 'CONTRACT_SECRETS', 'OPEN_ROLE'],
 ]);
 
 /** What must be as the template has it: the shell's is for the shell's own programs, or names functions that are not here. */
@@ -32,7 +32,7 @@ export interface LocalVariables {
 /**
  * Environment of a function's sandbox: what Lambda itself sets, the template's variables, and what the runtime says.
  * A variable that the template names takes the value of the shell where that has one, so `LOG_LEVEL=debug npm start`
- * works, and one that a worker fills from a secret takes it from there alone; nothing else of the shell gets in, so a
+ * works, and one that a function fills from a secret takes it from there alone; nothing else of the shell gets in, so a
  * function cannot come to rest on it.
  */
 export function sandboxEnvironment(
@@ -46,9 +46,7 @@ export function sandboxEnvironment(
     // What is neither text nor given is an intrinsic: only a deployed stack knows its value.
     return given !== undefined ? [[name, given]] : typeof value === 'string' ? [[name, value]] : [];
   });
-  const secrets = secretNames(fn.variables.WORKER_SECRETS).flatMap((name) =>
-    shell[name] ? [[name, shell[name]]] : [],
-  );
+  const secrets = secretNames(fn.variables).flatMap((name) => (shell[name] ? [[name, shell[name]]] : []));
   const { AWS_ENDPOINT_URL_LAMBDA, ...others } = own;
   return {
     ...lambdaVariables(fn),

@@ -5,7 +5,7 @@ import type { LocalFunction } from './function.ts';
 import { knownIn, lambdaName } from './lambda-names.ts';
 import { secretNames } from './secrets.ts';
 import { StartError } from './start-error.ts';
-import { idsIn, nameOf, ofType, pointedTo, type Resource, type Stack, textOf } from './template.ts';
+import { idsIn, nameOf, ofType, pathOf, pointedTo, type Resource, type Stack, textOf } from './template.ts';
 
 /** The function that a value of a template points to; undefined if to none. */
 export type FunctionOf = (value: unknown) => LocalFunction | undefined;
@@ -22,18 +22,23 @@ const Environment = z.looseObject({ Variables: z.record(z.string(), z.unknown())
 export class Functions {
   readonly #own: LocalVariables;
   readonly #shell: NodeJS.ProcessEnv;
+  readonly #below: string;
   readonly #read = new Map<Resource, LocalFunction>();
 
-  /** `own`: what every function is told beyond the template. `shell`: where it finds what the template leaves to that. */
-  constructor(own: LocalVariables, shell: NodeJS.ProcessEnv) {
+  /**
+   * `own`: what every function is told beyond the template. `shell`: where it finds what the template leaves to that.
+   * `queue`: path of the construct whose functions these are; those of others count as not there. Undefined: all.
+   */
+  constructor(own: LocalVariables, shell: NodeJS.ProcessEnv, queue?: string) {
     this.#own = own;
     this.#shell = shell;
+    this.#below = queue === undefined ? '' : `${queue}/`;
   }
 
   of(stack: Stack): FunctionOf {
     return (value) => {
       const [id, resource] = pointedTo(stack, value, 'AWS::Lambda::Function') ?? [];
-      if (id === undefined || resource === undefined) return undefined;
+      if (id === undefined || resource === undefined || !pathOf(resource).startsWith(this.#below)) return undefined;
       const fn = this.#read.get(resource) ?? this.#function(stack, id, resource);
       this.#read.set(resource, fn);
       return fn;
@@ -52,13 +57,11 @@ export class Functions {
 
   /** Sentences about what those that were read ask for and do not get. */
   notes(): string[] {
-    const names = new Set(
-      [...this.#read.keys()].flatMap((resource) => secretNames(variablesOf(resource).WORKER_SECRETS)),
-    );
+    const names = new Set([...this.#read.keys()].flatMap((resource) => secretNames(variablesOf(resource))));
     const missing = [...names].filter((name) => !this.#shell[name]);
     if (missing.length === 0) return [];
     return [
-      `Secrets are not read here: processors find no ${missing.join(', ')}, unless you set it in the shell that starts this.`,
+      `Secrets are not read here: processors and contracts find no ${missing.join(', ')}, unless you set it in the shell that starts this.`,
     ];
   }
 

@@ -6,6 +6,7 @@ import { ask } from './authorizer.ts';
 import { httpEvent, parseTarget } from './event.ts';
 import type { Ending, LocalFunction } from './function.ts';
 import { listen } from './listen.ts';
+import { deferred } from './promise.ts';
 import { readBody } from './read-body.ts';
 import { type Answer, answerOf, gatewayAnswer } from './response.ts';
 import { matchRoute } from './routes.ts';
@@ -23,7 +24,7 @@ const OWN_NAMES = /^(localhost|[\w-]+\.localhost|127\.0\.0\.1|\[::1\]|host\.dock
 export interface Gateway {
   /** `http://127.0.0.1:3000`. */
   readonly url: string;
-  /** From now on requests are answered; those that came before have waited. */
+  /** From now on requests are answered, by these routes; those that came before the first call have waited. */
   open(routes: readonly Target<GuardedRoute>[]): void;
   /** Takes no more requests and resolves once those under way are answered; `hurry` cuts them off. */
   close(): Promise<void>;
@@ -39,13 +40,15 @@ export interface GatewayOptions {
 
 /** An HTTP API on loopback, the way API Gateway serves it. @throws StartError `port_taken` */
 export async function openGateway({ port, invoke, onAnswer }: GatewayOptions): Promise<Gateway> {
-  const { promise: routes, resolve: open } = Promise.withResolvers<readonly Target<GuardedRoute>[]>();
+  const opened = deferred<void>();
+  let routes: readonly Target<GuardedRoute>[] = [];
   const server = createServer(
     { maxHeaderSize: HEADERS_MAX_BYTES, keepAliveTimeout: 65_000 },
     async (request, response) => {
       const requestId = randomUUID();
       const began = performance.now();
-      const { answer, why } = await answerTo(request, requestId, await routes, invoke).catch((error: unknown) => {
+      await opened.promise;
+      const { answer, why } = await answerTo(request, requestId, routes, invoke).catch((error: unknown) => {
         return { answer: gatewayAnswer(500), why: String(error) };
       });
       if (response.destroyed) return;
@@ -57,7 +60,10 @@ export async function openGateway({ port, invoke, onAnswer }: GatewayOptions): P
   const url = await listen(server, port);
   return {
     url,
-    open,
+    open: (current) => {
+      routes = current;
+      opened.resolve();
+    },
     close: async () => {
       const late = setTimeout(() => server.closeAllConnections(), CLOSE_SECONDS * 1000);
       await new Promise((resolve) => server.close(resolve));

@@ -1,3 +1,5 @@
+import { relative } from 'node:path';
+
 /** A line of a function's log, as a person wants to read it. */
 export interface ReadableLine {
   readonly level: string;
@@ -22,8 +24,8 @@ const DULL = new Set([
 const WORDS: Readonly<Record<string, (record: Record_) => string>> = {
   'job.completed': (r) => `completed  ${job(r)}  in ${ms(r.duration_ms)}${later(r)}`,
   'job.retried': (r) =>
-    `failed     ${job(r)}  attempt ${r.attempt}: ${short(r.error)}; again in ${seconds(r.delay_seconds)}`,
-  'job.buried': (r) => `dead       ${job(r)}  after attempt ${r.attempt}: ${short(r.error)}`,
+    `failed     ${job(r)}  attempt ${r.attempt}: ${short(r.error)}; again in ${seconds(r.delay_seconds)}${place(r.error)}`,
+  'job.buried': (r) => `dead       ${job(r)}  after attempt ${r.attempt}: ${short(r.error)}${place(r.error)}`,
   'job.released': (r) => `released   ${job(r)}  its attempt is given back`,
   'job.cancelled': (r) => `cancelled  ${job(r)}`,
   'job.overtaken': (r) => `overtaken  ${job(r)}  somebody else has it now, this result is dropped`,
@@ -73,6 +75,14 @@ function job({ kind, job_id }: Record_): string {
 
 function later({ attempt }: Record_): string {
   return typeof attempt === 'number' && attempt > 1 ? `, attempt ${attempt}` : '';
+}
+
+/** Where the application threw, from the folder that this was started in, so that a click leads there. */
+function place(error: unknown): string {
+  const { at } = (error ?? {}) as { at?: unknown };
+  if (typeof at !== 'string') return '';
+  const path = relative(process.cwd(), at);
+  return `  at ${path.startsWith('..') ? at : path}`;
 }
 
 function ms(value: unknown): string {

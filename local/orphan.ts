@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 const LOOK_MS = 500;
-/** Those of npm's scripts that start something which must not stay behind. */
-const SCRIPTS = ['start', 'sam'];
+/** Those of npm's scripts, as npm names them, that start something which must not stay behind. */
+const SCRIPTS = ['start', 'sam', 'dev', 'npx'];
 
 /**
  * Calls back once when npm or the shell between it and this process is gone: npm passes a SIGTERM on to the shell alone,

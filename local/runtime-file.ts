@@ -1,21 +1,18 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as z from 'zod';
 import { startOf } from './process-identity.ts';
 
-const RuntimeFile = z.object({
+export interface RuntimeInfo {
   /** Where the HTTP API answers. */
-  url: z.string(),
+  readonly url: string;
   /** With the password: the file is readable by its owner alone. */
-  databaseUrl: z.string(),
-  pid: z.number().int(),
+  readonly databaseUrl: string;
+  readonly pid: number;
   /** When that process began, see process-identity.ts. */
-  start: z.string(),
+  readonly start: string;
   /** Processes of the worker that run now. */
-  workers: z.array(z.number().int()),
-});
-
-export type RuntimeInfo = z.output<typeof RuntimeFile>;
+  readonly workers: readonly number[];
+}
 
 const NAME = 'runtime.json';
 
@@ -30,10 +27,21 @@ export async function readRuntimeFile(directory: string): Promise<RuntimeInfo | 
 /** Undefined for what no runtime wrote: a disk that was full, an editor. */
 function parse(text: string): RuntimeInfo | undefined {
   try {
-    return RuntimeFile.parse(JSON.parse(text));
+    const data: unknown = JSON.parse(text);
+    return isWhole(data) ? data : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** By hand: it is also read where nothing but the client is installed. */
+function isWhole(data: unknown): data is RuntimeInfo {
+  const { url, databaseUrl, pid, start, workers } = (data ?? {}) as Record<keyof RuntimeInfo, unknown>;
+  return (
+    [url, databaseUrl, start].every((text) => typeof text === 'string') &&
+    Array.isArray(workers) &&
+    [pid, ...workers].every(Number.isInteger)
+  );
 }
 
 /** The file while its runtime is up: one change after the other, each replacing it whole, so a reader never sees half of it. */
@@ -50,8 +58,8 @@ export class Announcement {
   /** Writes nothing until all parts are known, and nothing any more after `withdraw`. */
   change(part: Partial<RuntimeInfo>): Promise<void> {
     this.#info = { ...this.#info, ...part };
-    const { data } = RuntimeFile.safeParse(this.#info);
-    if (data !== undefined && !this.#withdrawn) this.#written = this.#written.then(() => this.#write(data));
+    const data = this.#info;
+    if (isWhole(data) && !this.#withdrawn) this.#written = this.#written.then(() => this.#write(data));
     return this.#written;
   }
 

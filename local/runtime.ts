@@ -1,26 +1,31 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type GuardedRoute, readApp, type Target } from './app.ts';
+import { closedNotes, opened } from './access.ts';
+import { readApp } from './app.ts';
+import { assemblyOf, type Source } from './assembly.ts';
+import { bothOrNeither } from './both-or-neither.ts';
 import { LocalDatabase } from './database.ts';
-import type { LocalFunction } from './function.ts';
 import { openGateway } from './gateway.ts';
 import { openInvocations } from './invocations.ts';
 import { lock } from './lock.ts';
 import { startOf } from './process-identity.ts';
 import { Processes } from './processes.ts';
+import { appFolders } from './reload/app-folders.ts';
+import { Reloading } from './reload/reloading.ts';
 import type { Reporter } from './reporter.ts';
 import { Announcement } from './runtime-file.ts';
-import { runSchedules } from './schedules.ts';
+import { Serving } from './serving.ts';
 import type { Settings } from './settings.ts';
 import { StartError } from './start-error.ts';
-import { synthesize } from './synthesize.ts';
 import { Teardown } from './teardown.ts';
 import { Threads } from './threads.ts';
 import { TOKENS_FILE } from './tokens-file.ts';
 
-export interface RuntimeOptions extends Settings {
-  /** Folder with `cdk.json`; data go to `.millrace/` in it. */
+export interface RuntimeOptions extends Settings, Source {
+  /** Folder of the project; data go to `.millrace/` in it. */
   readonly projectDirectory: string;
+  /** Which queue, where the app has several: the path of its construct, or its stack. */
+  readonly stack?: string | undefined;
   readonly report: Reporter;
   /** Gives a start up: whatever is up already is stopped, and startRuntime throws `stopped`. */
   readonly signal?: AbortSignal;
@@ -31,6 +36,8 @@ export interface Runtime {
   readonly databaseUrl: string;
   /** Whether the template has an HTTP API; if not, every request is answered 404. */
   readonly hasApi: boolean;
+  /** Those of the contracts, as they were at the start. */
+  readonly kinds: readonly string[];
   /** Resolves when the embedded Postgres ended under it: nothing works any more, so stop. */
   readonly lost: Promise<StartError>;
   /** Ticks all schedules now, out of turn: a worker that died is replaced, the reaper looks. */
@@ -85,31 +92,31 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
     invocations.ignore();
   });
 
-  const assembly = join(directory, 'cdk.out');
-  const [databaseUrl] = await bothOrNeither(
+  const [databaseUrl, assembly] = await bothOrNeither(
     options.signal,
     (signal) => database.start(signal),
-    (signal) => synthesize(projectDirectory, assembly, signal),
+    (signal) => assemblyOf(projectDirectory, join(directory, 'cdk.out'), options, signal),
   );
-  const app = await readApp(assembly, {
+  const own = {
     DATABASE_URL: databaseUrl,
     AWS_ENDPOINT_URL_LAMBDA: invocations.url,
-    ...(options.auth ? { TOKENS_FILE: join(directory, TOKENS_FILE) } : { OPEN_ROLE: 'operator' }),
-  });
+    ...(options.auth ? { TOKENS_FILE: join(directory, TOKENS_FILE) } : { OPEN_ROLE: 'operator' as const }),
+  };
+  const app = await readApp(assembly, own, { stack: options.stack });
   for (const note of [...app.notes, ...(options.auth ? closedNotes(app.routes) : [])]) report.line(note);
-  const routes = options.auth
-    ? app.routes
-    : app.routes.map((route) => ({ ...route, guard: { kind: 'none' } as const }));
-  threads.warm(functionsOf(routes));
-
-  const schedules = runSchedules(app.schedules, {
-    tickSeconds,
-    start: (fn, event) => processes.start(fn, event),
+  const serving = new Serving(options.auth ? app : opened(app), {
+    ...{ gateway, invocations, threads, processes, tickSeconds },
     onEnd: report.ended,
   });
-  teardown.add(async () => schedules.stop());
-  invocations.open(app.woken);
-  gateway.open(routes);
+  teardown.add(async () => serving.stop());
+  const reloading = await Reloading.start({
+    bundles: serving.directories,
+    projectDirectory,
+    appFolders: options.modules ? [] : await appFolders(projectDirectory, options.app),
+    line: report.line,
+    onBuilt: (directories) => serving.renew(directories),
+  });
+  teardown.add(async () => reloading?.close());
   teardown.add(() => announcement.withdraw());
   await announcement.change({
     url: gateway.url,
@@ -120,9 +127,10 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
   return {
     url: gateway.url,
     databaseUrl,
-    hasApi: routes.length > 0,
+    hasApi: app.routes.length > 0,
+    kinds: app.queue?.kinds ?? [],
     lost: database.lost,
-    tick: () => schedules.tick(),
+    tick: () => serving.tick(),
     stop: () => teardown.run(),
     hurry: () => {
       processes.hurry();
@@ -131,41 +139,8 @@ async function start(options: RuntimeOptions, teardown: Teardown): Promise<Runti
   };
 }
 
-/** Why requests get nowhere though the API is up. */
-function closedNotes(routes: readonly GuardedRoute[]): string[] {
-  const reasons = routes.flatMap(({ guard }) => (guard.kind === 'closed' ? [guard.why] : []));
-  return [...new Set(reasons)].map((why) => {
-    const closed = reasons.filter((reason) => reason === why).length;
-    return `MILLRACE_AUTH=on: ${closed} of ${routes.length} routes answer 403 to everybody, since ${why}.`;
-  });
-}
-
-/** Those that answer, and those that are asked before. */
-function functionsOf(routes: readonly Target<GuardedRoute>[]): LocalFunction[] {
-  return routes.flatMap(({ fn, guard }) => (guard.kind === 'function' ? [fn, guard.fn] : [fn]));
-}
-
 function unwritable(cause: unknown): never {
   const { code, message } = cause as NodeJS.ErrnoException;
   const remedy = code === 'EEXIST' ? 'move that file away' : 'make its parent writable';
   throw new StartError('not_writable', `The folder for data cannot be made (${message}): ${remedy}.`, { cause });
-}
-
-/** Runs both at once; when one fails the other is told to give up, and its end is awaited before the error goes on. */
-async function bothOrNeither<A, B>(
-  signal: AbortSignal | undefined,
-  first: (signal: AbortSignal) => Promise<A>,
-  second: (signal: AbortSignal) => Promise<B>,
-): Promise<[A, B]> {
-  const failed = new AbortController();
-  const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
-  const failing = (error: unknown) => {
-    failed.abort(error);
-    throw error;
-  };
-  const [a, b] = [first(either).catch(failing), second(either).catch(failing)];
-  await Promise.allSettled([a, b]);
-  // The reason of the first abort is the first error.
-  either.throwIfAborted();
-  return Promise.all([a, b]);
 }

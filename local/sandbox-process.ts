@@ -1,14 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { besideThis } from './beside.ts';
 import type { Ending, Invocation, LocalFunction, OnLine } from './function.ts';
+import { INIT_SECONDS } from './init-seconds.ts';
 
 export type ToProcess = Invocation;
 export type FromProcess = 'loaded' | Ending;
-
-/** Seconds that Lambda gives a function to load before it counts the timeout. */
-const INIT_SECONDS = 10;
 
 /** One invocation in a process of its own, so that its timeout is a real kill. */
 export interface RunningProcess {
@@ -22,7 +20,7 @@ export interface RunningProcess {
 
 /** Starts `fn` with `event`. It is killed at the function's timeout, counted from when its bundle is loaded. */
 export function startProcess(fn: LocalFunction, event: unknown, onLine: OnLine): RunningProcess {
-  const child = fork(fileURLToPath(new URL('./sandbox-process-main.ts', import.meta.url)), [fn.directory, fn.handler], {
+  const child = fork(besideThis('sandbox-process-main'), [fn.directory, fn.handler], {
     env: { ...fn.environment },
     execArgv: ['--enable-source-maps', `--max-old-space-size=${Math.floor(fn.memoryMegabytes * 0.9)}`],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -46,18 +44,19 @@ async function supervise(
   kill: () => void,
 ): Promise<Ending> {
   let ending: Ending | undefined;
-  const timeOut = () => {
-    ending ??= { kind: 'timed out' };
+  const end = (how: Ending) => {
+    ending ??= how;
     kill();
   };
-  let timer = setTimeout(timeOut, INIT_SECONDS * 1000);
+  const notLoaded = { kind: 'died', how: `SIGKILL, since it was not loaded within ${INIT_SECONDS} s` } as const;
+  let timer = setTimeout(end, INIT_SECONDS * 1000, notLoaded);
   child.on('message', (message: FromProcess) => {
     if (message !== 'loaded') {
       ending ??= message;
       return;
     }
     clearTimeout(timer);
-    timer = setTimeout(timeOut, fn.timeoutSeconds * 1000);
+    timer = setTimeout(end, fn.timeoutSeconds * 1000, { kind: 'timed out' });
     const invocation: ToProcess = { event, requestId: randomUUID(), deadline: Date.now() + fn.timeoutSeconds * 1000 };
     // It may have died since; its exit tells.
     child.send(invocation, () => {});

@@ -1,6 +1,10 @@
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { besideThis } from './beside.ts';
 import type { Ending, Invocation, LocalFunction, OnLine } from './function.ts';
+import { INIT_SECONDS } from './init-seconds.ts';
+import { deferred } from './promise.ts';
 
 export interface ThreadData {
   readonly directory: string;
@@ -12,6 +16,9 @@ export interface ToThread {
 }
 /** `loaded` once, then an answer for each invocation. */
 export type FromThread = 'loaded' | { readonly id: number; readonly ending: Ending };
+
+/** Milliseconds between looks at whether a thread is idle that is no longer wanted. */
+const LOOK_MS = 100;
 
 /**
  * An HTTP function in a thread of its own, with its own environment and heap limit. Unlike in Lambda several invocations
@@ -39,19 +46,15 @@ export class ThreadSandbox {
   }
 
   async invoke(event: unknown, requestId: string): Promise<Ending> {
-    const timeoutMs = this.#fn.timeoutSeconds * 1000;
     const thread = this.#thread();
-    // As in Lambda the timeout is for the handler: loading the bundle does not count.
-    await thread.loaded;
-    const { promise: timedOut, resolve } = Promise.withResolvers<Ending>();
-    const timer = setTimeout(() => resolve({ kind: 'timed out' }), timeoutMs);
-    const ending = await Promise.race([
-      thread.invoke({ event, requestId, deadline: Date.now() + timeoutMs }),
-      timedOut,
-    ]);
-    clearTimeout(timer);
-    if (ending.kind === 'timed out') this.#retire(thread);
+    const ending = await thread.invoke(event, requestId);
+    if (ending.kind === 'timed out') void this.#retire(thread);
     return ending;
+  }
+
+  /** Takes no more invocations; resolves when those under way are answered or their time is up, and the thread is gone. */
+  async retire(): Promise<void> {
+    if (this.#current !== undefined) await this.#retire(this.#current);
   }
 
   /** Ends every thread, whatever it does. */
@@ -66,27 +69,30 @@ export class ThreadSandbox {
     return this.#current;
   }
 
-  /** The invocation that ran too long must be killed; its neighbours get the time until theirs is up. */
-  #retire(thread: Thread): void {
+  /** An invocation that ran too long must be killed; its neighbours get the time until theirs is up. */
+  async #retire(thread: Thread): Promise<void> {
     if (this.#current === thread) this.#current = undefined;
     this.#retiring.add(thread);
-    setTimeout(() => {
-      this.#retiring.delete(thread);
-      void thread.end();
-    }, thread.idleIn()).unref();
+    await thread.idle();
+    this.#retiring.delete(thread);
+    await thread.end();
   }
 }
 
 class Thread {
   readonly #worker: Worker;
   readonly #pending = new Map<number, { deadline: number; resolve: (ending: Ending) => void }>();
+  readonly #timeoutMs: number;
   #lastId = 0;
-  readonly #loaded = Promise.withResolvers<void>();
+  readonly #loaded = deferred<void>();
+  /** Invocations that wait for it. */
+  #awaited = 0;
   #died: string | undefined;
 
   constructor(fn: LocalFunction, onLine: OnLine) {
+    this.#timeoutMs = fn.timeoutSeconds * 1000;
     const data: ThreadData = { directory: fn.directory, handler: fn.handler };
-    this.#worker = new Worker(new URL('./sandbox-thread-main.ts', import.meta.url), {
+    this.#worker = new Worker(besideThis('sandbox-thread-main'), {
       name: fn.name,
       workerData: data,
       // Options of a whole process in it would be refused; the one that the stack sets is given below.
@@ -99,6 +105,13 @@ class Thread {
     for (const input of [this.#worker.stdout, this.#worker.stderr]) {
       createInterface({ input }).on('line', (line) => onLine(fn, line));
     }
+    // As Lambda does: one that takes longer is loaded once more, within its timeout.
+    const seconds = INIT_SECONDS + fn.timeoutSeconds;
+    const tooLong = setTimeout(() => {
+      this.#die(`SIGKILL, since it was not loaded within ${seconds} s`);
+      void this.end();
+    }, seconds * 1000).unref();
+    void this.#loaded.promise.then(() => clearTimeout(tooLong));
     this.#worker.on('message', (message: FromThread) => {
       if (message === 'loaded') this.#loaded.resolve();
       else this.#settle(message.id, message.ending);
@@ -107,18 +120,22 @@ class Thread {
     this.#worker.on('exit', (code) => this.#die(`exit code ${code}`));
   }
 
-  /** Resolves when the bundle is loaded, and also when it cannot be. */
-  get loaded(): Promise<void> {
-    return this.#loaded.promise;
-  }
-
-  invoke(invocation: Invocation): Promise<Ending> {
-    if (this.#died !== undefined) return Promise.resolve({ kind: 'died', how: this.#died });
-    const { promise, resolve } = Promise.withResolvers<Ending>();
+  async invoke(event: unknown, requestId: string): Promise<Ending> {
+    // As in Lambda the timeout is for the handler: loading the bundle does not count.
+    this.#awaited += 1;
+    await this.#loaded.promise;
+    this.#awaited -= 1;
+    if (this.#died !== undefined) return { kind: 'died', how: this.#died };
+    const { promise, resolve } = deferred<Ending>();
+    const deadline = Date.now() + this.#timeoutMs;
     this.#lastId += 1;
-    this.#pending.set(this.#lastId, { deadline: invocation.deadline, resolve });
+    this.#pending.set(this.#lastId, { deadline, resolve });
+    const invocation: Invocation = { event, requestId, deadline };
     this.#worker.postMessage({ id: this.#lastId, invocation } satisfies ToThread);
-    return promise;
+    const timer = setTimeout(() => resolve({ kind: 'timed out' }), this.#timeoutMs);
+    const ending = await promise;
+    clearTimeout(timer);
+    return ending;
   }
 
   get ended(): boolean {
@@ -126,12 +143,16 @@ class Thread {
   }
 
   get inFlight(): number {
-    return this.#pending.size;
+    return this.#awaited + this.#pending.size;
   }
 
-  /** Milliseconds until the last deadline of what is under way. */
-  idleIn(): number {
-    return Math.max(0, ...[...this.#pending.values()].map(({ deadline }) => deadline - Date.now()));
+  /** Resolves when nothing is under way whose deadline has not passed. */
+  async idle(): Promise<void> {
+    while (!this.ended) {
+      const left = Math.max(0, ...[...this.#pending.values()].map(({ deadline }) => deadline - Date.now()));
+      if (left === 0 && this.#awaited === 0) return;
+      await sleep(Math.min(left || LOOK_MS, LOOK_MS), undefined, { ref: false });
+    }
   }
 
   async end(): Promise<void> {

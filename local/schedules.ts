@@ -4,9 +4,13 @@ import type { Ending, LocalFunction } from './function.ts';
 export interface RunningSchedules {
   /** Ticks now, out of turn. An invocation that still runs and is younger than its period is left alone. */
   tick(): void;
+  /** From now on these: one that is not among them ticks no more, one that is new ticks at once, the others go on. */
+  replace(targets: readonly Target<Schedule>[]): void;
   /** No more ticks. What is running goes on. */
   stop(): void;
 }
+
+type RunningSchedule = Pick<RunningSchedules, 'tick' | 'stop'>;
 
 export interface ScheduleOptions {
   /** Seconds between ticks, in place of the schedule's own period. */
@@ -21,23 +25,32 @@ export interface ScheduleOptions {
  * before it still runs and is younger than the period: they exist to replace a worker that died, not to multiply workers.
  */
 export function runSchedules(targets: readonly Target<Schedule>[], options: ScheduleOptions): RunningSchedules {
-  const running = targets.map((target) => runSchedule(target, options));
-  const each = (what: keyof RunningSchedules) => () => {
-    for (const schedule of running) schedule[what]();
+  const running = new Map<Target<Schedule>, RunningSchedule>();
+  const replace = (targets: readonly Target<Schedule>[]) => {
+    for (const [target, schedule] of running) {
+      if (targets.includes(target)) continue;
+      schedule.stop();
+      running.delete(target);
+    }
+    for (const target of targets) if (!running.has(target)) running.set(target, runSchedule(target, options));
   };
-  return { tick: each('tick'), stop: each('stop') };
+  const each = (what: keyof RunningSchedule) => () => {
+    for (const schedule of running.values()) schedule[what]();
+  };
+  replace(targets);
+  return { replace, tick: each('tick'), stop: each('stop') };
 }
 
 function runSchedule(
   target: Target<Schedule>,
   { tickSeconds = target.everySeconds, start, onEnd }: ScheduleOptions,
-): RunningSchedules {
+): RunningSchedule {
   const periodMs = Math.max(target.everySeconds, tickSeconds) * 1000;
   let stopped = false;
   let previous = { startedAt: Number.NEGATIVE_INFINITY, running: false };
   // `slack`: a timer is never exact, and the tick that ends a period must not be lost to a millisecond.
   const tick = (slackMs: number) => {
-    if (previous.running && performance.now() - previous.startedAt < periodMs - slackMs) return;
+    if (stopped || (previous.running && performance.now() - previous.startedAt < periodMs - slackMs)) return;
     const invocation = { startedAt: performance.now(), running: true };
     previous = invocation;
     void start(target.fn, target.event).ended.then((ending) => {

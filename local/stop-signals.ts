@@ -6,13 +6,16 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const ECHO_MS = 300;
 
 /** Calls back whenever this process is asked to end: once for each Ctrl-C, however it was started. */
-export function onStopSignal(callback: () => void): void {
-  let heardAt = Number.NEGATIVE_INFINITY;
-  const heard = () => {
-    const now = performance.now();
-    if (now - heardAt < ECHO_MS) return;
-    heardAt = now;
-    callback();
+export function onStopSignal(
+  callback: (signal: NodeJS.Signals) => void,
+  signals: readonly NodeJS.Signals[] = SIGNALS,
+): void {
+  let heard: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
+  const onSignal = (signal: NodeJS.Signals) => {
+    const at = performance.now();
+    if (signal === heard?.signal && at - heard.at < ECHO_MS) return;
+    heard = { signal, at };
+    callback(signal);
   };
-  for (const signal of SIGNALS) process.on(signal, heard);
+  for (const signal of signals) process.on(signal, onSignal);
 }

@@ -16,10 +16,21 @@ export function reasonOf(output: string, projectDirectory: string): string {
   const bundling = lines.filter((line) => BUNDLING.test(line));
   if (bundling.length > 0) return `${bundling.slice(0, PLACES).join('; ')}. Correct that and start again.`;
   const thrown = lines.find((line) => THROWN.test(line));
-  if (thrown === undefined) return `run npm run synth to see why:\n${lines.slice(-15).join('\n')}`;
+  const missing = missingPackage(output);
+  if (missing !== undefined)
+    return `it needs ${missing}, which is not installed here: npm install --save-dev ${missing}`;
+  if (thrown === undefined) return `run npx cdk synth to see why:\n${lines.slice(-15).join('\n')}`;
   const places = placesIn(lines, projectDirectory);
   const where = places.length > 0 ? ` (${places.join(' < ')})` : '';
-  return `${thrown.replace(/[.:]$/, '')}${where}. Correct that and start again; npm run synth shows all that it said.`;
+  return `${thrown.replace(/[.:]$/, '')}${where}. Correct that and start again; npx cdk synth shows all that it said.`;
+}
+
+/** What Millrace needs of the project to synthesize, and does not bring itself. */
+function missingPackage(output: string): string | undefined {
+  const found = /Cannot find (?:package|module) '(aws-cdk-lib|constructs|esbuild)'|Bundling needs (esbuild)/.exec(
+    output,
+  );
+  return found?.[1] ?? found?.[2];
 }
 
 function placesIn(lines: string[], projectDirectory: string): string[] {

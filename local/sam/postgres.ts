@@ -5,7 +5,7 @@ import { removeLeftBehind } from './left-behind.ts';
 import { SamError } from './sam-error.ts';
 
 const COMPOSE = fileURLToPath(new URL('../../compose.yaml', import.meta.url));
-const MIGRATE = fileURLToPath(new URL('../../bin/migrate.ts', import.meta.url));
+const MILLRACE = fileURLToPath(new URL('../../bin/millrace.ts', import.meta.url));
 
 export interface SamPostgres {
   /** As this machine reaches it. */
@@ -60,7 +60,7 @@ export async function migratePostgres(
   { url }: SamPostgres,
   { projectDirectory, files, onLine, signal }: SamPostgresOptions,
 ): Promise<void> {
-  const { code, output } = await command(process.execPath, [MIGRATE], {
+  const { code, output } = await command(process.execPath, [MILLRACE, 'migrate'], {
     cwd: projectDirectory,
     env: { DATABASE_URL: url, DATABASE_CA_FILE: files.ca },
     onLine,

@@ -116,7 +116,7 @@ function functionsOf(stack: Stack, options: SamOptions) {
 }
 
 /** The template's values name the database, the secrets and the queues of the cloud: ours come in their place. */
-const OF_THE_CLOUD = /^(DATABASE_|TOKENS_|LOGIN_|IAM_LOGINS|WAKE_FUNCTIONS|WORKER_SECRETS|OPEN_ROLE)/;
+const OF_THE_CLOUD = /^(DATABASE_|TOKENS_|LOGIN_|IAM_LOGINS|WAKE_FUNCTIONS|WORKER_SECRETS|CONTRACT_SECRETS|OPEN_ROLE)/;
 
 function variablesOf(given: Readonly<Record<string, unknown>>, { database, authorizer }: SamOptions): Variables {
   const names = Object.keys(given);
@@ -126,15 +126,15 @@ function variablesOf(given: Readonly<Record<string, unknown>>, { database, autho
         (entry): entry is [string, string] => typeof entry[1] === 'string' && !OF_THE_CLOUD.test(entry[0]),
       ),
     ),
-    ...secretsOf(given.WORKER_SECRETS),
+    ...secretsOf(given),
     ...(names.some((name) => name.startsWith('DATABASE_')) && database),
     ...(names.includes('TOKENS_SECRET_ARN') && authorizer),
   };
 }
 
-/** The processors' secrets: from the variables of those names in the shell, as under `npm start`. */
-function secretsOf(workerSecrets: unknown): Variables {
-  const set = secretNames(workerSecrets).map((name) => [name, process.env[name]] as const);
+/** What processors and contracts have from secrets: from the variables of those names in the shell, as under `npm start`. */
+function secretsOf(given: Readonly<Record<string, unknown>>): Variables {
+  const set = secretNames(given).map((name) => [name, process.env[name]] as const);
   return Object.fromEntries(set.filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 

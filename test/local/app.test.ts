@@ -185,7 +185,7 @@ describe('readApp', () => {
       S: schedule('Tick', arn('Work')),
     });
     const shell = { WAKE_FUNCTIONS: '{"*":"elsewhere"}' };
-    const app = await readApp(directory, { ...HERE, AWS_ENDPOINT_URL_LAMBDA: 'http://127.0.0.1:1' }, shell);
+    const app = await readApp(directory, { ...HERE, AWS_ENDPOINT_URL_LAMBDA: 'http://127.0.0.1:1' }, { shell });
     const [enqueue, work] = [app.routes[0]?.fn, app.schedules[0]?.fn];
     expect(JSON.parse(enqueue?.environment.WAKE_FUNCTIONS ?? '')).toEqual({
       '*': 'Stack-Work',
@@ -214,15 +214,19 @@ describe('readApp', () => {
       S: schedule('Tick', arn('Work')),
       T: schedule('Tock', arn('Other')),
     });
-    const app = await readApp(directory, HERE, { STRIPE_KEY: 'sk_test', MAIL_KEY: '', OTHER: 'x' });
+    const app = await readApp(directory, HERE, { shell: { STRIPE_KEY: 'sk_test', MAIL_KEY: '', OTHER: 'x' } });
     for (const { fn: worker } of app.schedules) {
       expect(worker.environment).toMatchObject({ STRIPE_KEY: 'sk_test' });
       for (const absent of ['WORKER_SECRETS', 'OPENAI_KEY', 'MAIL_KEY', 'OTHER'])
         expect(worker.environment).not.toHaveProperty(absent);
     }
     expect(app.routes[0]?.fn.environment).not.toHaveProperty('STRIPE_KEY');
-    expect(app.notes).toEqual([expect.stringContaining('processors find no OPENAI_KEY, MAIL_KEY, unless')]);
-    expect((await readApp(directory, HERE, { STRIPE_KEY: '1', MAIL_KEY: '2', OPENAI_KEY: '3' })).notes).toEqual([]);
+    expect(app.notes).toEqual([
+      expect.stringContaining('processors and contracts find no OPENAI_KEY, MAIL_KEY, unless'),
+    ]);
+    expect(
+      (await readApp(directory, HERE, { shell: { STRIPE_KEY: '1', MAIL_KEY: '2', OPENAI_KEY: '3' } })).notes,
+    ).toEqual([]);
   });
 
   test.each([

@@ -2,9 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROLES, type Role } from '../../functions/lambda/role.ts';
-import { createToken, revokeToken, TOKENS_FILE } from '../../local/tokens-file.ts';
+import { TOKENS_FILE } from '../../local/tokens-file.ts';
 import { ALLOWED } from '../functions/allowed.ts';
 import { test as base, describe, expect, vi } from '../support/fixtures.ts';
+import { createToken, revokeToken } from '../support/tokens.ts';
 import { adoptApp, launch, tokensIn } from './project.ts';
 
 // The first test waits for the stack to be synthesized, which takes 5 s of a core that is idle.
@@ -97,7 +98,7 @@ describe('MILLRACE_AUTH=on', () => {
   });
 
   test('a token counts once it is made, until it is revoked', async ({ api }) => {
-    const { token } = await createToken(api.tokensFile, { name: 'visitor', role: 'reader', days: 1 });
+    const token = await createToken(api.tokensFile, { name: 'visitor', role: 'reader', days: 1 });
     expect(await send(api, 'GET', '/ready', `Bearer ${token}`)).toMatchObject({ status: 200 });
     await revokeToken(api.tokensFile, 'visitor');
     expect(await send(api, 'GET', '/ready', `Bearer ${token}`)).toEqual(FORBIDDEN);

@@ -24,7 +24,7 @@ describe('the guard of a route', () => {
       Metadata: {},
     });
     const resources = new Map([['A', resource('AWS::ApiGatewayV2::Authorizer', authorizer)]]);
-    const stack: Stack = { name: 'Stack', directory: '/', resources };
+    const stack: Stack = { name: 'Stack', directory: '/', resources, queues: [] };
     return guardOf(stack, { ...route }, (value) => (JSON.stringify(value)?.includes('"F"') ? fn : undefined));
   }
 

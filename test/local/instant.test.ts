@@ -54,7 +54,7 @@ test('workers that are woken: none is there, a job comes, and the one of its que
   const env = { DATABASE_URL: databaseUrl, STRIPE_KEY: 'sk_test' };
   const { ready, output } = startIn(directory, env);
   const url = await ready;
-  expect(output()).toContain('Secrets are not read here: processors find no MAIL_KEY, unless you set it');
+  expect(output()).toContain('Secrets are not read here: processors and contracts find no MAIL_KEY, unless you set it');
   const idle = () => until(async () => (await infoOf(directory))?.workers.length === 0);
   const enqueue = async (queue: string): Promise<string> => {
     const body = JSON.stringify({ kind: 'hello.greet', payload: { name: 'Ada' }, queue });

@@ -21,6 +21,14 @@ test.each([
     'failed     k 0190  attempt 2: TypeError: no; again in 1.3 s',
   ],
   [
+    `{${HEAD},"message":"job.retried","kind":"k","job_id":"0190","attempt":1,"error":{"name":"E","message":"no","at":"${process.cwd()}/jobs/k.ts:3:9"},"delay_seconds":2}`,
+    'failed     k 0190  attempt 1: E: no; again in 2.0 s  at jobs/k.ts:3:9',
+  ],
+  [
+    `{${HEAD},"message":"job.buried","kind":"k","job_id":"0190","attempt":1,"error":{"name":"E","message":"no","at":"/else/k.ts:3:9"}}`,
+    'dead       k 0190  after attempt 1: E: no  at /else/k.ts:3:9',
+  ],
+  [
     `{${HEAD},"message":"job.buried","kind":"k","job_id":"0190","attempt":5,"error":{"name":"E","message":"no"}}`,
     'dead       k 0190  after attempt 5: E: no',
   ],

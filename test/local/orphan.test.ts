@@ -42,6 +42,7 @@ test.runIf(process.platform === 'linux')('so does one whose npm got a SIGKILL', 
 test.for([
   ['start', true],
   ['sam', true],
+  ['dev', true],
   ['token', false],
 ] as const)('under "npm run %s" a program that loses its shell hears of it: %s', async ([script, hears]) => {
   const directory = await temporaryDirectory();

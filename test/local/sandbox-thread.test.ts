@@ -6,7 +6,7 @@ async function sandboxOf(source: string, over: Parameters<typeof functionOf>[1] 
   const lines: string[] = [];
   const sandbox = new ThreadSandbox(await functionOf(source, over), (_, line) => lines.push(line));
   onTestFinished(() => sandbox.close());
-  return { lines, invoke: (event: unknown) => sandbox.invoke(event, 'request-1') };
+  return { lines, invoke: (event: unknown) => sandbox.invoke(event, 'request-1'), retire: () => sandbox.retire() };
 }
 
 test('a thread is loaded once, has its own environment and its own context per invocation', async () => {
@@ -49,4 +49,17 @@ test('a heap above the memory of the function ends the thread, not the runtime',
     { memoryMegabytes: 64 },
   );
   expect(await invoke('')).toMatchObject({ kind: 'died', how: expect.stringContaining('memory') });
+});
+
+test('one that retires while it is loaded answers who waits for that; one that is never loaded lets nobody wait', async () => {
+  const slow = await sandboxOf(
+    'await new Promise((resolve) => setTimeout(resolve, 300)); export const handler = async () => "late";',
+  );
+  const waiting = slow.invoke('');
+  await slow.retire();
+  expect(await waiting).toEqual({ kind: 'returned', json: '"late"' });
+  const stuck = await sandboxOf('setInterval(() => {}, 1000); await new Promise(() => {}); export const handler = 0;', {
+    timeoutSeconds: -9.5,
+  });
+  expect(await stuck.invoke('')).toEqual({ kind: 'died', how: 'SIGKILL, since it was not loaded within 0.5 s' });
 });

@@ -39,7 +39,7 @@ RangeError: timeoutSeconds must lie from 0.001 to 840, not 5000
 Node.js v24.21.0`;
   expect(reasonOf(output, PROJECT)).toBe(
     'RangeError: timeoutSeconds must lie from 0.001 to 840, not 5000 (functions/queue/contract.ts:70:46 < ' +
-      `functions/queue/contract.ts:59:3 < functions/jobs/contracts.ts:7:18). ${AGAIN}; npm run synth shows all that it said.`,
+      `functions/queue/contract.ts:59:3 < functions/jobs/contracts.ts:7:18). ${AGAIN}; npx cdk synth shows all that it said.`,
   );
 });
 
@@ -61,9 +61,22 @@ SyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Unexpected token \`;\`
   );
 });
 
+test.each([
+  [
+    `Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'aws-cdk-lib' imported from ${PROJECT}/bin/app.ts`,
+    'aws-cdk-lib',
+  ],
+  ["Error: Cannot find module 'constructs'\nRequire stack:", 'constructs'],
+  ['Error: Bundling needs esbuild, which this project does not have: npm install --save-dev esbuild', 'esbuild'],
+])('what the project lacks, and how to get it: %s', (output, name) => {
+  expect(reasonOf(output, PROJECT)).toBe(
+    `it needs ${name}, which is not installed here: npm install --save-dev ${name}`,
+  );
+});
+
 test('what says nothing that is known comes back as it is, the last lines of it', () => {
   const lines = Array.from({ length: 20 }, (_, n) => `line ${n}`);
-  expect(reasonOf(lines.join('\n'), PROJECT)).toMatch(/^run npm run synth to see why:\nline 5\n.*line 19$/s);
+  expect(reasonOf(lines.join('\n'), PROJECT)).toMatch(/^run npx cdk synth to see why:\nline 5\n.*line 19$/s);
 });
 
 test('a folder for the assembly that cannot be made is one sentence', async () => {

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { createToken } from '../../local/tokens-file.ts';
 import { synthesizedRelease } from '../deploy/stage.ts';
 import { openClient } from '../support/database.ts';
 import { describe, expect, test as plain } from '../support/fixtures.ts';
+import { createToken } from '../support/tokens.ts';
 import { type Machine, machine } from './machine.ts';
 
 /**
@@ -204,7 +204,7 @@ async function expectCalls(computer: Machine): Promise<void> {
 async function enqueue({ project }: Machine, url: string) {
   const file = join(project, '.millrace', 'sam', 'tokens.json');
   const name = `me-${Math.random()}`;
-  const { token } = await createToken(file, { name, role: 'operator', days: 1 });
+  const token = await createToken(file, { name, role: 'operator', days: 1 });
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ kind: 'hello.greet', payload: { name: 'Ada' } });
   const post = () => fetch(`${url}/jobs`, { method: 'POST', headers, body });

@@ -66,7 +66,7 @@ async function functionsOf(template: string, environment: string) {
   const resources = Object.entries(Resources as Record<string, Resource>).map(
     ([id, resource]) => [id, { ...resource, Metadata: resource.Metadata ?? {} }] as const,
   );
-  const stack: Stack = { name: 'Stack', directory: dirname(template), resources: new Map(resources) };
+  const stack: Stack = { name: 'Stack', directory: dirname(template), resources: new Map(resources), queues: [] };
   const known = new Map<string, LocalFunction>();
   const byId = (id: string) => {
     const fn = known.get(id) ?? read(id);

@@ -1,0 +1,12 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { test } from 'node:test';
+import { runProcessor } from 'millrace/testing';
+import { contracts } from './contracts.js';
+import { processors } from './processors.js';
+
+// One attempt as a worker makes it, with no database. More in node_modules/millrace/docs/testing.md.
+test('whoever gives no name is welcome too', async () => {
+  const run = await runProcessor(contracts, processors, 'welcome.send', { email: 'ada@example.org' });
+  equal(run.verdict, 'completed');
+  deepEqual(run.result, { to: 'ada@example.org', subject: 'Welcome, friend!' });
+});
