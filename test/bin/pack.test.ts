@@ -11,7 +11,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 function checkout(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-pack-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const file of ['package.json', 'bin/pack.ts']) cpSync(join(root, file), join(folder, file));
+  for (const path of ['package.json', 'bin/pack.ts', 'bin/pack']) {
+    cpSync(join(root, path), join(folder, path), { recursive: true });
+  }
   mkdirSync(join(folder, 'docs'));
   writeFileSync(join(folder, 'docs', 'guide.md'), 'A guide.');
   return folder;

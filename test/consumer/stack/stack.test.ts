@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -118,7 +118,43 @@ test('its commands are there', async () => {
   const millrace = (...args: string[]) => execa('npx', ['millrace', ...args], { cwd: app, env, reject: false });
   const { stdout } = await millrace('token', 'create', '--name', 'shop', '--role', 'producer', '--file', 'tokens.json');
   expect(stdout).toMatch(/^mlr_/);
-  expect((await millrace('toke')).stderr).toMatch(/^usage: millrace token .*; not "toke"$/);
+  expect(await millrace('toke')).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/Did you mean token\?/) });
+});
+
+describe('a project that init makes', () => {
+  let fresh: string;
+
+  beforeAll(async () => {
+    fresh = join(folder, 'fresh');
+    await mkdir(fresh);
+    await symlink(join(app, 'node_modules'), join(fresh, 'node_modules'));
+    await execa('npx', ['millrace', 'init', '--no-install'], { cwd: fresh, env });
+  });
+
+  test('asks for the millrace that has made it', async () => {
+    const { dependencies } = JSON.parse(await readFile(join(fresh, 'package.json'), 'utf8'));
+    expect(dependencies.millrace).toBe('file:../app/millrace.tgz');
+  });
+
+  test('compiles', { timeout: 120_000 }, () => execa('npx', ['tsc'], { cwd: fresh, env }));
+
+  test('has a test that passes', { timeout: 60_000 }, async () => {
+    const { stdout } = await execa('npm', ['test'], { cwd: fresh, env });
+    expect(stdout).toMatch(/pass 1$/m);
+  });
+
+  test('synthesizes', { timeout: 120_000 }, async () => {
+    const context = JSON.stringify({ 'aws:cdk:bundling-stacks': [] });
+    const out = join(fresh, 'cdk.out');
+    await execa('npx', ['tsx', 'bin/app.ts'], {
+      cwd: fresh,
+      env: { ...env, CDK_OUTDIR: out, CDK_CONTEXT_JSON: context, CDK_VALIDATION: 'false' },
+    });
+    expect(Object.keys(JSON.parse(await readFile(join(out, 'Jobs.template.json'), 'utf8')).Outputs)).toEqual([
+      'ApiUrl',
+      'TokensSecretArn',
+    ]);
+  });
 });
 
 describe('its bundles, one after the other, as the functions of a deployment', () => {
