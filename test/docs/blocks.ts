@@ -26,7 +26,7 @@ export function blocksOf(path: string): Block[] {
 
 /** Whether the block shows a file, which then is what is tested. */
 export function isFile({ name }: Block): boolean {
-  return name.startsWith('examples/');
+  return name.startsWith('examples/') || name.startsWith('cli/init/template/');
 }
 
 /** The one block of that name. */

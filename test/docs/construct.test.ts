@@ -11,7 +11,9 @@ import { type Block, blockNamed, blocksOf, root } from './blocks.ts';
 process.env.CDK_VALIDATION = 'false';
 
 const blocks = blocksOf('docs/construct.md').filter(({ language }) => language === 'ts');
-const examples = blocks.filter(({ name }) => !name.endsWith('.ts'));
+const examples = [...blocks, ...blocksOf('docs/networks.md'), ...blocksOf('docs/encryption.md')].filter(
+  ({ language, name }) => language === 'ts' && !name.includes('.ts'),
+);
 
 /** What the examples take as given, and what an editor would import. */
 const AROUND = `

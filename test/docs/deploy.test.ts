@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -10,42 +10,12 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { tokensOf } from '../../functions/lambda/tokens.ts';
 import { JobQueueStack } from '../../lib/index.ts';
-import { PUBLISHED_METRICS } from '../../lib/watch/metrics.ts';
-import { SAMPLE, synthesize } from '../lib/synthesize.ts';
+import { SAMPLE } from '../lib/synthesize.ts';
 import { temporaryDirectory } from '../local/bundle.ts';
-import { monthlyCost } from '../stack/monthly-cost.ts';
+import { startSecretsManager } from '../support/secrets-manager.ts';
 import { blockNamed, blocksOf, root } from './blocks.ts';
 
 const run = promisify(execFile);
-const documents = [
-  'README.md',
-  ...(await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
-];
-
-describe('links', () => {
-  test.each(documents)('%s leads to what is there', async (document) => {
-    const text = await readFile(join(root, document), 'utf8');
-    const links = [...text.matchAll(/\]\((?!https?:)([^)\s]*)\)/g)].map(([, target]) => target as string);
-    for (const target of links) {
-      const [path = '', anchor] = target.split('#');
-      const file = path === '' ? document : join(dirname(document), path);
-      const found = await readFile(join(root, file), 'utf8').catch(() => undefined);
-      expect(found, `${document}: ${target}`).toBeDefined();
-      if (anchor !== undefined) expect(anchorsOf(found as string), `${document}: ${target}`).toContain(anchor);
-    }
-  });
-});
-
-/** As GitHub makes them of headings. */
-function anchorsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\w\s-]/g, '')
-      .replaceAll(' ', '-'),
-  );
-}
-
 describe('docs/deploy.md', () => {
   const blocks = blocksOf('docs/deploy.md');
 
@@ -58,15 +28,17 @@ describe('docs/deploy.md', () => {
   });
 
   test('makes a first token that opens the API, and keeps its hash alone', async () => {
+    const manager = await startSecretsManager();
+    onTestFinished(() => manager.close());
+    const arn = manager.create({ tokens: [] });
     const { home, shell } = await terminal({
-      // Prints what was asked for; keeps what is put.
       aws: `case "$*" in
         *ApiUrl*) echo "$STAND_IN_URL" ;;
-        *TokensSecretArn*) echo arn:aws:secretsmanager:us-east-1:123456789012:secret:tokens ;;
-        *put-secret-value*) echo "$*" > put; cp tokens.json put.json ;;
+        *TokensSecretArn*) echo ${arn} ;;
         *) echo "aws does not know $*" >&2; exit 1 ;;
       esac`,
-      npm: `shift 4; exec node "${root}bin/token.ts" "$@"`,
+      // In the checkout, where the SDK is found.
+      npx: `shift; cd "${root}"; exec node bin/millrace.ts "$@"`,
     });
     const requests: string[] = [];
     const server = createServer((request, response) => {
@@ -78,13 +50,12 @@ describe('docs/deploy.md', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
     const commands = `${blockNamed(blocks, 'token')}\n${blockNamed(blocks, 'job')}\necho "$MILLRACE_TOKEN" > token`;
-    await shell(commands, { STAND_IN_URL: url });
+    await shell(commands, { ...manager.environment, STAND_IN_URL: url });
     const token = (await readFile(join(home, 'token'), 'utf8')).trim();
     expect(token).toMatch(/^mlr_/);
-    const kept = await readFile(join(home, 'put.json'), 'utf8');
+    const kept = JSON.stringify(manager.value(arn));
     expect(tokensOf(kept).usable).toMatchObject([{ name: 'me', role: 'operator' }]);
     expect(kept).not.toContain(token);
-    expect(await readFile(join(home, 'put'), 'utf8')).toContain('--secret-string file://tokens.json');
     expect(requests).toEqual([
       `POST /jobs Bearer ${token}`,
       `GET /jobs?kind=hello.greet Bearer ${token}`,
@@ -105,23 +76,6 @@ describe('docs/deploy.md', () => {
     );
     expect(destroy).toBe('cdk destroy');
   });
-});
-
-/** The parts that the text names; the ceilings of the table are held by test/stack/price.test.ts. */
-test('docs/deploy.md says what the template costs', async () => {
-  const costs = (egress: 'natInstance' | 'natGateway') =>
-    monthlyCost(synthesize(() => ({ egress })).template, { metrics: Object.keys(PUBLISHED_METRICS) });
-  const sum = (lines: ReturnType<typeof costs>, what = /./) =>
-    lines.filter((line) => what.test(line.what)).reduce((total, { usd }) => total + usd, 0);
-  const own = costs('natInstance');
-  const text = (await readFile(join(root, 'docs/deploy.md'), 'utf8')).replaceAll(/\s+/g, ' ');
-  const said = (what: RegExp) => Number(what.exec(text)?.[1]);
-  expect(said(/the database \$([\d.]*\d)/)).toBeCloseTo(sum(own, /^database/), 0);
-  expect(said(/worker that is always there \$([\d.]*\d)/)).toBeCloseTo(sum(own, /^worker/), 0);
-  expect(said(/NAT instance and its address \$([\d.]*\d)/)).toBeCloseTo(sum(own, /^NAT|IPv4/), 0);
-  expect(said(/metrics and alarms \$([\d.]*\d)/)).toBeCloseTo(sum(own, /^metrics|^alarms/), 0);
-  expect(said(/secrets \$([\d.]*\d)/)).toBeCloseTo(sum(own, /^secrets/), 1);
-  expect(said(/natGateway'` adds \$([\d.]*\d)/)).toBeCloseTo(sum(costs('natGateway')) - sum(own), 0);
 });
 
 /** A shell in a folder of its own, with these commands in place of the machine's. */

@@ -100,7 +100,7 @@ test('a token opens what is closed without', { timeout: 90_000 }, async ({ own }
   const runtime = launch(directory, { DATABASE_URL: own.url, MILLRACE_AUTH: 'on' });
   try {
     const MILLRACE_URL = await runtime.ready;
-    const command = block('token').split('\n')[0]?.replace('npm run -s token --', `node ${root}bin/token.ts`);
+    const command = block('token').split('\n')[0]?.replace('npm run -s token --', `node ${root}bin/millrace.ts token`);
     const asked = `${command}\n${block('token').split('\n').slice(1).join('\n')}`;
     const job = JSON.parse(await shell(asked, { cwd: directory, env: { MILLRACE_URL } }));
     expect(job).toMatchObject({ kind: 'hello.greet', outcome: 'created' });

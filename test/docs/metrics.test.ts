@@ -74,7 +74,7 @@ describe('against npm start with tokens', () => {
     await adoptApp(directory);
     runtime = launch(directory, { DATABASE_URL: database.url, MILLRACE_AUTH: 'on' });
     url = await runtime.ready;
-    const command = blockNamed(blocks, 'token').replace('npm run -s token --', `node ${root}bin/token.ts`);
+    const command = blockNamed(blocks, 'token').replace('npm run -s token --', `node ${root}bin/millrace.ts token`);
     await run('bash', ['-euo', 'pipefail', '-c', command], { cwd: directory });
     await pendingJob(database.pool, { kind: 'later.one', dueInSeconds: 600 });
     await database.pool.query(`SELECT millrace.enqueue('hello.greet', '{"name": "Ada"}')`);

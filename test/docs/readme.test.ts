@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import type { defineJob } from '../../functions/queue/contract.ts';
@@ -14,65 +14,69 @@ import { temporaryDirectory } from '../local/bundle.ts';
 import { adoptApp, startIn } from '../local/project.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { folderInProject, typeErrors } from '../support/typescript.ts';
+import { blockNamed, blocksOf, root } from './blocks.ts';
 
 const run = promisify(execFile);
-const root = fileURLToPath(new URL('../../', import.meta.url));
 const readme = await readFile(join(root, 'README.md'), 'utf8');
+const blocks = blocksOf('README.md');
+const block = (name: string) => blockNamed(blocks, name);
 
 describe('the README', () => {
   test('has the two commands that CI and newcomers run', async () => {
     const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
-    for (const command of ['npm ci && npm start', 'npm ci && npm test']) expect(block('sh', 0)).toContain(command);
+    for (const command of ['npm ci && npm start', 'npm ci && npm test']) expect(block('start')).toContain(command);
     for (const [, script] of readme.matchAll(/npm run ([a-z]+)/g)) expect(scripts).toHaveProperty(script as string);
   });
 
-  test('its first job goes through: curl, read again, SQL in a transaction', async ({ own }) => {
+  test('shows what is executed here, and in test/cli', () => {
+    const names = [
+      'start',
+      'own',
+      'curl',
+      'read',
+      'transaction',
+      'database',
+      'enqueue',
+      'contracts',
+      'processors',
+      '',
+      'deploy',
+      '',
+    ];
+    expect(blocks.map(({ name }) => name)).toEqual(names);
+    const own = block('own').replaceAll(/ +#.*/g, '').trim().split('\n');
+    const guide = ['init', 'dev', 'enqueue'].map((name) => blockNamed(blocksOf('docs/first-job.md'), name).trim());
+    expect(own).toEqual(guide);
+  });
+
+  test('its first job goes through: curl, read again, SQL in a transaction', { timeout: 90_000 }, async ({ own }) => {
     const directory = await temporaryDirectory();
     await adoptApp(directory);
     const url = await startIn(directory, { DATABASE_URL: own.url }).ready;
 
-    const find = `${block('sh', 3).split('\n')[0]}; echo "$DATABASE_URL"`;
+    const find = `${block('database').split('\n')[0]}; echo "$DATABASE_URL"`;
     expect((await run('bash', ['-c', find], { cwd: directory })).stdout.trim()).toBe(own.url);
 
-    const { id } = JSON.parse(await shell(block('sh', 1), url));
+    const { id } = JSON.parse(await shell(block('curl'), url));
     await expect
-      .poll(async () => JSON.parse(await shell(block('sh', 2), url, { ID: id })), { timeout: 10_000 })
+      .poll(async () => JSON.parse(await shell(block('read'), url, { ID: id })), { timeout: 30_000 })
       .toMatchObject({ id, status: 'completed', payload: { name: 'Ada' }, result: { greeting: 'Hello, Ada!' } });
 
-    const statements = block('sql', 0).split(/(?<=COMMIT;)/);
+    const statements = block('transaction').split(/(?<=COMMIT;)/);
     await own.pool.query(statements[0] as string);
     const { rows } = await own.pool.query(statements[1] as string);
     expect(rows).toMatchObject([{ kind: 'hello.greet', status: 'pending', attempts: 0 }]);
     const status = async () => (await own.pool.query(statements[1] as string)).rows[0].status;
-    await expect.poll(status, { timeout: 10_000 }).toBe('completed');
+    await expect.poll(status, { timeout: 30_000 }).toBe('completed');
 
-    const { welcome } = await moduleOf({ 'enqueue.ts': block('ts enqueue', 0) }, 'enqueue.ts');
+    const { welcome } = await moduleOf({ 'enqueue.ts': block('enqueue') }, 'enqueue.ts');
     const client = await own.pool.connect();
     const second = await welcome(client, 'Grace').finally(() => client.release());
     await expect
       .poll(async () => (await own.pool.query('SELECT status FROM millrace.jobs WHERE id = $1', [second])).rows, {
-        timeout: 10_000,
+        timeout: 30_000,
       })
       .toEqual([{ status: 'completed' }]);
-  });
-
-  test('its tokens open what asks for them, and can be listed and revoked', async ({ own }) => {
-    const directory = await temporaryDirectory();
-    await adoptApp(directory);
-    expect(block('sh', 4).trim()).toBe('MILLRACE_AUTH=on npm start');
-    const url = await startIn(directory, { DATABASE_URL: own.url, MILLRACE_AUTH: 'on' }).ready;
-
-    const commands = block('sh', 5).replaceAll(/npm run (?:-s )?token --/g, `node ${root}bin/token.ts`);
-    // curl ends without a line feed.
-    const [, job, listed] = /^(\{.*\})(.*)\n$/.exec(await shell(commands, url, {}, directory)) ?? [];
-    expect(JSON.parse(job as string)).toMatchObject({ kind: 'hello.greet', outcome: 'created' });
-    expect(listed).toMatch(/^me\toperator\t20\d\d-/);
-    expect(JSON.parse(await readFile(join(directory, '.millrace/tokens.json'), 'utf8'))).toEqual({ tokens: [] });
-
-    const [create] = block('sh', 7).split('\n');
-    const made = `${create}; echo "$TOKEN"`.replace('npm run -s token --', `node ${root}bin/token.ts`);
-    expect(await shell(made, url, {}, directory)).toMatch(/^mlr_/);
-    expect(await readFile(join(directory, 'tokens.json'), 'utf8')).toContain('"shop"');
   });
 
   test('its own kind compiles, is enqueued and runs', async ({ db, databaseUrl }) => {
@@ -84,8 +88,8 @@ describe('the README', () => {
     await once(server, 'listening');
     onTestFinished(() => void server.close());
     const files = {
-      'contracts.ts': block('ts contracts', 0),
-      'processors.ts': block('ts processors', 0).replace(':8025/', `:${(server.address() as AddressInfo).port}/`),
+      'contracts.ts': block('contracts'),
+      'processors.ts': block('processors').replace(':8025/', `:${(server.address() as AddressInfo).port}/`),
     };
     const { processors } = await moduleOf(files, 'processors.ts');
     const { contracts } = await moduleOf(files, 'contracts.ts');
@@ -101,13 +105,6 @@ describe('the README', () => {
     expect(mails).toEqual([expect.stringMatching(/^POST .+/)]);
   });
 });
-
-/** The nth block whose info string is `info`. */
-function block(info: string, n: number): string {
-  const found = [...readme.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].filter(([, tag]) => tag === info)[n];
-  if (!found) throw new Error(`the README has no block ${n} of \`\`\`${info}`);
-  return found[2] as string;
-}
 
 async function shell(
   command: string,

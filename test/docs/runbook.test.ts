@@ -9,7 +9,7 @@ import { adoptApp, launch, tokensIn } from '../local/project.ts';
 import { createDatabase, type Database } from '../support/database.ts';
 import { deadJob, pendingJob, processingJob } from '../support/factories.ts';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from '../support/fixtures.ts';
-import { blockNamed, blocksOf } from './blocks.ts';
+import { blockNamed, blocksOf, root } from './blocks.ts';
 
 const run = promisify(execFile);
 const blocks = blocksOf('docs/runbook.md');
@@ -161,7 +161,8 @@ describe('the requests, against npm start with tokens', () => {
       blocks.filter(({ language }) => language === 'sh'),
       name,
     );
-    const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', `${api}\n${script}`], { cwd: directory });
+    const commands = `${api}\n${script}`.replaceAll('npx millrace', `node ${root}bin/millrace.ts`);
+    const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', commands], { cwd: directory });
     return stdout;
   }
 
@@ -172,8 +173,8 @@ describe('the requests, against npm start with tokens', () => {
   test('show a dead job, and say what a redrive would do without doing it', async () => {
     const errors = [{ attempt: 1, name: 'TimeoutError', message: 'no answer' }];
     const { id } = await deadJob(database.pool, { kind: 'hello.greet', payload: { name: 'Ada' }, errors });
-    expect(JSON.parse(await shell('dead')).jobs).toMatchObject([{ id, last_error: { message: 'no answer' } }]);
-    expect(JSON.parse(await shell('redrive'))).toEqual({ matched: 1, next_cursor: null });
+    expect(await shell('dead')).toMatch(new RegExp(`^${id}\\tdead\\thello\\.greet\\t.*no answer`));
+    expect(await shell('redrive')).toBe('matched\t1\n');
     const { rows } = await database.pool.query('SELECT status FROM millrace.jobs WHERE id = $1', [id]);
     expect(rows).toEqual([{ status: 'dead' }]);
   });

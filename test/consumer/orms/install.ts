@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { inTurn } from '../../support/turn.ts';
 
 const run = promisify(execFile);
 const folder = fileURLToPath(new URL('.', import.meta.url));
@@ -20,6 +21,11 @@ export const env = {
  * of packages run. Resolves the node_modules folder.
  */
 export async function installed(): Promise<string> {
+  await mkdir(join(root, 'dist'), { recursive: true });
+  return inTurn(join(root, 'dist', 'orms.lock'), install);
+}
+
+async function install(): Promise<string> {
   const modules = join(folder, 'node_modules');
   const lock = await readFile(join(folder, 'package-lock.json'), 'utf8');
   // Written last: a folder without it, or with another lock in it, is unfinished or old.
