@@ -7,6 +7,15 @@ import type { Stopper } from './stopper.ts';
 import { traceIdOf } from './trace.ts';
 import type { JobTransaction } from './transaction.ts';
 
+export interface AttemptParts {
+  readonly stopper: Stopper;
+  readonly transaction: JobTransaction;
+  readonly progress: JobProgress;
+  readonly log: Log;
+  /** What errors say is for nobody's log, since the kind has a codec. */
+  readonly sealed: boolean;
+}
+
 /** The `ctx` of one attempt. Signal and log are made when first asked for: most small jobs ask for neither. */
 export class AttemptContext implements Context {
   readonly job: Context['job'];
@@ -16,15 +25,7 @@ export class AttemptContext implements Context {
   readonly #log: Log;
   readonly #sealed: boolean;
 
-  /** `sealed`: what errors say is for nobody's log, since the kind has a codec. */
-  constructor(
-    job: ClaimedJob,
-    stopper: Stopper,
-    transaction: JobTransaction,
-    progress: JobProgress,
-    log: Log,
-    sealed = false,
-  ) {
+  constructor(job: ClaimedJob, { stopper, transaction, progress, log, sealed }: AttemptParts) {
     this.#sealed = sealed;
     this.job = {
       id: job.id,

@@ -47,7 +47,7 @@ export async function perform(
   const { stopper, transaction, progress, log, where, graceSeconds = STOP_GRACE_SECONDS } = options;
   const startedAt = new Date();
   const sealed = sealingOf(job, contract, options.contracts).codec !== undefined;
-  const ctx = new AttemptContext(job, stopper, transaction, progress, log, sealed);
+  const ctx = new AttemptContext(job, { stopper, transaction, progress, log, sealed });
   const deadline = setTimeout(() => {
     stopper.stop(new DeadlineError(`ran longer than its ${contract.timeoutSeconds} s (timeoutSeconds)`));
   }, contract.timeoutSeconds * 1000);

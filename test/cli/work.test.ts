@@ -1,9 +1,11 @@
 import { mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as later } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import { freePort } from '../../local/postgres/server.ts';
+import { ECHO_MS } from '../../local/stop-signals.ts';
 import { until } from '../lifecycle/ground.ts';
 import { expireLease, liveRowOf, rowOf, statusOf } from '../support/factories.ts';
 import { describe, expect, test as plain } from '../support/fixtures.ts';
@@ -67,6 +69,8 @@ describe('told to stop, it ends with 0 and has spent no attempt:', () => {
     for (const job_id of running) await said(worker, 'begun', { job_id });
     worker.child.kill('SIGINT');
     await said(worker, 'SIGINT: no more jobs are taken, what runs has 3595 s and is then given back');
+    // Sooner it would be the echo of the first.
+    await later(ECHO_MS + 1);
     worker.child.kill('SIGTERM');
     // Who stops it may say so again until it is gone.
     await said(worker, 'worker ended');
