@@ -4,7 +4,6 @@ import { type TargetOptions, withTarget } from './target-options.ts';
 
 export function cancel(program: Command): void {
   withTarget(program.command('cancel'), { acts: true })
-    .description('end pending jobs, and ask those that run to stop')
     .argument('<id...>', 'of the jobs', jobIds)
     .option('--json', 'print a JSON object for each job')
     .addHelpText('after', HELP)

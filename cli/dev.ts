@@ -4,7 +4,6 @@ import { wholeNumber } from './whole-number.ts';
 export function dev(program: Command): void {
   program
     .command('dev')
-    .description('run the queue of this project here: Postgres, API, schedules, workers; an edit is live at once')
     .option('--port <number>', 'of the API; 0 picks a free one. Default: PORT, or 3000', wholeNumber(0, 65_535))
     .option('--app <command>', 'CDK app, or a folder that cdk synth has written. Default: that of cdk.json')
     .option('--stack <name>', 'which queue, where the app has several: its stack or its path')

@@ -8,7 +8,6 @@ const more = (name: string, before: readonly string[] = []) => [...before, nameA
 export function doctor(program: Command): void {
   program
     .command('doctor')
-    .description('prove that a deployment works, from outside: API, tokens, workers, database')
     .option('--url <url>', 'where the API is; default MILLRACE_URL. Its token is MILLRACE_TOKEN')
     .option('--token-file <file>', 'holds the token, in place of MILLRACE_TOKEN')
     .option(

@@ -5,7 +5,6 @@ import { wholeNumber } from './whole-number.ts';
 
 export function enqueue(program: Command): void {
   withTarget(program.command('enqueue'))
-    .description('put a job in, and print its id')
     .argument('<kind>', 'what sort of job', nameArgument)
     .argument('[payload]', 'JSON, or - to read it from stdin', '{}')
     .option('--subject <text>', 'your own id for what it is about', textArgument)

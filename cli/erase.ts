@@ -4,7 +4,6 @@ import { type TargetOptions, withTarget } from './target-options.ts';
 
 export function erase(program: Command): void {
   withTarget(program.command('erase'), { acts: true })
-    .description('take ended jobs out for good, with payload, result and errors')
     .argument('<id...>', 'of the jobs', jobIds)
     .option('--yes', 'do not ask')
     .option('--json', 'print a JSON object for each job')

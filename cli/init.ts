@@ -3,7 +3,6 @@ import type { Command } from 'commander';
 export function init(program: Command): void {
   program
     .command('init')
-    .description('put a job of your own into this folder: contracts, processors, a test and a CDK app')
     .option('--dry-run', 'say what it would do, and do nothing')
     .option('--no-install', 'write files only')
     .option('--force', 'overwrite files that are there and differ')

@@ -6,7 +6,6 @@ import { wholeNumber } from './whole-number.ts';
 
 export function list(program: Command): void {
   withTarget(program.command('list'))
-    .description('jobs, the newest first')
     .addOption(new Option('--status <status>', 'in this state').choices(STATUSES))
     .option('--kind <name>', 'of this kind', nameArgument)
     .option('--subject <text>', 'about this', textArgument)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { CliError, EXIT } from './cli-error.ts';
 import { COMMANDS } from './commands.ts';
-import { grouped, HELP, helpCommand } from './help-groups.ts';
+import { HELP, helpCommand } from './help.ts';
 import { missingPeer } from './missing-peer.ts';
 import { terminal } from './terminal.ts';
 import { visibleLines } from './visible.ts';
@@ -10,7 +10,7 @@ import { visibleLines } from './visible.ts';
 /** Carries out a command line. Resolves the code to exit with; what went wrong has been said. */
 export async function main(args: readonly string[]): Promise<number> {
   try {
-    const root = program();
+    const root = await program((name) => args.includes(name));
     await root.parseAsync(untilUnknown(args, root), { from: 'user' });
     return Number(process.exitCode ?? EXIT.ok);
   } catch (error) {
@@ -23,7 +23,8 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-export function program(): Command {
+/** The whole command line. Of a command that is not `named` the help alone knows. */
+export async function program(named: (name: string) => boolean = () => true): Promise<Command> {
   const root = new Command('millrace')
     .description('Background jobs on the Postgres you already run.')
     .version(version(), '--version', 'print the version')
@@ -34,8 +35,14 @@ export function program(): Command {
     .exitOverride()
     .showHelpAfterError('(--help shows what it takes)')
     .addHelpText('after', '\nExample: npx millrace list --status dead\nGuide: docs/cli.md');
-  for (const define of COMMANDS) define(root);
-  return grouped(root);
+  for (const [heading, entries] of Object.entries(COMMANDS)) {
+    for (const { name, summary, define } of entries) {
+      if (named(name)) await define(root);
+      else root.command(name);
+      root.commands.at(-1)?.description(summary).helpGroup(heading);
+    }
+  }
+  return root;
 }
 
 /** What Commander says of a command line, without what stands behind a misspelt option: it may be a URL with a password. */

@@ -5,7 +5,6 @@ import { wholeNumber } from './whole-number.ts';
 export function migrate(program: Command): void {
   program
     .command('migrate')
-    .description('bring the database to the schema of this version')
     .option('--status', 'say what is applied and what is not, and change nothing')
     .option('--print', 'print the SQL of what is pending as a file for psql, and change nothing')
     .option('--to <version>', 'only up to this migration', wholeNumber(1, 9999))

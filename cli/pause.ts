@@ -13,16 +13,15 @@ interface Options extends TargetOptions {
 }
 
 export function pause(program: Command): void {
-  define(program, 'pause', 'start no more jobs of a queue or a kind', PAUSE_HELP);
+  define(program, 'pause', PAUSE_HELP);
 }
 
 export function resume(program: Command): void {
-  define(program, 'resume', 'start the jobs of a paused queue or kind again', RESUME_HELP);
+  define(program, 'resume', RESUME_HELP);
 }
 
-function define(program: Command, verb: 'pause' | 'resume', description: string, help: string): void {
+function define(program: Command, verb: 'pause' | 'resume', help: string): void {
   withTarget(program.command(verb), { acts: true })
-    .description(description)
     .option('--queue <name>', 'all of its kinds', nameArgument)
     .option('--kind <name>', 'in every queue', nameArgument)
     .option('--json', 'print JSON')

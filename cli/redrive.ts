@@ -7,7 +7,6 @@ import { wholeNumber } from './whole-number.ts';
 
 export function redrive(program: Command): void {
   withTarget(program.command('redrive'), { acts: true })
-    .description('make dead jobs pending again, with all of their attempts')
     .argument('[id...]', 'of the jobs; or filters in their place', jobIds)
     .option('--kind <name>', 'dead jobs of this kind', nameArgument)
     .option('--error <text>', 'whose last error has this in its name or message', textArgument)

@@ -4,7 +4,6 @@ import { withTarget } from './target-options.ts';
 
 export function show(program: Command): void {
   withTarget(program.command('show'))
-    .description('everything of a job, with the error of each attempt')
     .argument('<id>', 'of the job', idArgument)
     .option('--payload', 'what it was put in with')
     .option('--result', 'what it came to')

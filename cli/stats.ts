@@ -3,7 +3,6 @@ import { withTarget } from './target-options.ts';
 
 export function stats(program: Command): void {
   withTarget(program.command('stats'))
-    .description('how many jobs wait, run and died, by kind, and what keeps them waiting')
     .option('--watch', 'again each 2 seconds, until Ctrl-C')
     .option('--json', 'print JSON; with --watch a document a line')
     .addHelpText('after', HELP)

@@ -6,7 +6,6 @@ import { wholeNumber } from './whole-number.ts';
 
 export function tail(program: Command): void {
   withTarget(program.command('tail'))
-    .description('new jobs and what becomes of them, until Ctrl-C')
     .addOption(new Option('--status <status>', 'changes to this state only').choices(STATUSES))
     .option('--kind <name>', 'of this kind', nameArgument)
     .option('--last <number>', 'begin with so many that are there already', wholeNumber(0, 200), 10)

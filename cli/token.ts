@@ -9,11 +9,7 @@ const FILE = '.millrace/tokens.json';
 const MAX_DAYS = 3650;
 
 export function token(program: Command): void {
-  const command = program
-    .command('token')
-    .description('create, list and revoke the tokens that open the API')
-    .helpCommand(false)
-    .addHelpText('after', HELP);
+  const command = program.command('token').helpCommand(false).addHelpText('after', HELP);
 
   const make = command.command('create').description('make a token and print it, once: its hash alone is kept');
   make

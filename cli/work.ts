@@ -4,7 +4,6 @@ import { wholeNumber } from './whole-number.ts';
 export function work(program: Command): void {
   program
     .command('work')
-    .description('run the jobs of the queue in this process, until it is told to stop')
     .option('--contracts <file>', 'module that exports `contracts`', './jobs/contracts.ts')
     .option(
       '--processors <file>',

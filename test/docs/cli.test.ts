@@ -61,10 +61,10 @@ describe('docs/cli.md', () => {
     expect(await ended).toBe(EXIT.interrupted);
   });
 
-  test('has every command and every exit code', () => {
+  test('has every command and every exit code', async () => {
     const table = page.slice(page.indexOf('| command'), page.indexOf('## Which queue'));
     const named = [...table.matchAll(/`([a-z]+)`/g)].map(([, name]) => name);
-    const commands = program().commands.map((command) => command.name());
+    const commands = (await program()).commands.map((command) => command.name());
     expect(named).toEqual(commands.filter((name) => name !== 'help'));
     const codes = [...page.matchAll(/^\| (\d+) +\| /gm)].map(([, code]) => Number(code));
     expect(codes).toEqual(Object.values(EXIT));

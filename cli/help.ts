@@ -1,22 +1,6 @@
 import { Command, Help } from 'commander';
 import { TARGET_HEADING } from './target-options.ts';
 
-/** Headings of the help, with the commands under each. */
-const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Begin:': ['init', 'dev', 'work'],
-  'Put in and look:': ['enqueue', 'list', 'show', 'tail', 'stats'],
-  'Intervene:': ['cancel', 'redrive', 'pause', 'resume', 'erase'],
-  'Run it:': ['token', 'migrate', 'doctor'],
-};
-
-/** Sorts the commands of the help under headings. */
-export function grouped(root: Command): Command {
-  for (const [heading, names] of Object.entries(GROUPS)) {
-    for (const command of root.commands) if (names.includes(command.name())) command.helpGroup(heading);
-  }
-  return root;
-}
-
 export function helpCommand(): Command {
   return new Command('help')
     .description('explain a command, as its --help does')
