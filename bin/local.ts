@@ -2,7 +2,7 @@
 import { devCommand } from '../cli/dev/command.ts';
 
 try {
-  await devCommand({}, 'node bin/millrace.ts');
+  await devCommand({}, 'npx node bin/millrace.ts');
 } catch (error) {
   console.error(process.env.LOG_LEVEL === 'debug' ? (error as Error).stack : (error as Error).message);
   process.exitCode = 1;
