@@ -1,11 +1,6 @@
 import { Duration, Size } from 'aws-cdk-lib';
 import type { JobQueueProps } from './job-queue-props.ts';
 
-/** Seconds for which a worker that finds nothing goes on looking: until the next one starts. */
-export const LINGER_SECONDS = 60;
-/** The same where the API wakes workers: long enough for what comes right behind the job that woke one. */
-export const INSTANT_LINGER_SECONDS = 3;
-
 /**
  * What the props set in the environment of the functions that read it.
  * @throws Error that names a prop outside its bounds. They are the functions' own, so a deploy does not have to find out

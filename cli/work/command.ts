@@ -77,7 +77,7 @@ export async function workCommand(options: WorkOptions): Promise<void> {
           signal: stop.drain,
           emit: (event) => {
             logEvent(event);
-            if (event.name === 'run.last_claimed' && event.reason === 'lingered') handOver();
+            if (event.name === 'run.last_claimed' && event.reason === 'relieved') handOver();
           },
           log,
         })

@@ -18,7 +18,10 @@ export async function loadModules(paths: ModulePaths): Promise<Jobs> {
     if (error instanceof CliError) throw error;
     throw new CliError(`the jobs cannot be loaded: ${whole(error)}`, EXIT.usage, { cause: error });
   });
-  const contracts = { contracts: exported(modules.contracts, 'contracts', files.contracts) };
+  const contracts = {
+    contracts: exported(modules.contracts, 'contracts', files.contracts),
+    schedules: memberOf(modules.contracts, 'schedules'),
+  };
   const processors = {
     ...modules.processors,
     processors: exported(modules.processors, 'processors', files.processors),
@@ -56,9 +59,14 @@ async function plain(file: string): Promise<Record<string, unknown>> {
 }
 
 function exported(module: Record<string, unknown>, name: string, file: string): object {
-  const value = module[name] ?? (module.default as Record<string, unknown> | undefined)?.[name];
+  const value = memberOf(module, name);
   if (typeof value === 'object' && value !== null) return value;
   throw new CliError(`${file} must export \`${name}\`, an object with a member for each kind`, EXIT.usage);
+}
+
+/** A CommonJS module may have it in its default export only. */
+function memberOf(module: Record<string, unknown>, name: string): unknown {
+  return module[name] ?? (module.default as Record<string, unknown> | undefined)?.[name];
 }
 
 /** Of what a module threw, also where: it is the user's own. What esbuild says has the place in it. */

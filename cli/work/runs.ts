@@ -5,8 +5,9 @@ import type { RunSummary } from '../../functions/queue/run.ts';
 
 export interface OneRun {
   readonly lingerSeconds: number;
+  readonly claimSeconds: number;
   readonly remainingMs: () => number;
-  /** To be called when it asks for jobs no more, since it has for long enough. */
+  /** To be called when it asks for jobs no more, since it has for `claimSeconds`. */
   readonly handOver: () => void;
 }
 
@@ -40,7 +41,8 @@ export async function runOn({ runSeconds, longestSeconds, finish, run, failed }:
     const endsAt = performance.now() + lifeMs;
     const outcome = await new Promise<'handed over' | { error?: unknown }>((resolve) => {
       const one = run({
-        lingerSeconds: runSeconds,
+        lingerSeconds: Infinity,
+        claimSeconds: runSeconds,
         remainingMs: () => endsAt - performance.now(),
         handOver: () => resolve('handed over'),
       })

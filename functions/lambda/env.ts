@@ -88,8 +88,8 @@ export const workerEnv = /* @__PURE__ */ environment(() => ({
   WORKER_CONCURRENCY: whole(1, 1000, 10),
   /** Connections for `ctx.transaction`. */
   WORKER_TRANSACTIONS: whole(0, 100, 2),
-  /** Seconds since its start for which slot 0 asks for jobs though it finds none. */
-  WORKER_LINGER_SECONDS: whole(0, 840, 60),
+  /** How soon a job is picked up: a worker always asks; one is started for it; or the next tick finds it. */
+  WORKER_PICKUP: z.enum(['second', 'instant', 'minute']).default('second'),
 }));
 
 export const wakeEnv = /* @__PURE__ */ environment(() => ({

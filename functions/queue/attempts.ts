@@ -4,6 +4,7 @@ import { decide } from './decide.ts';
 import { DrainError } from './errors.ts';
 import type { InFlight } from './in-flight.ts';
 import type { ClaimedJob } from './job.ts';
+import type { JobSeconds } from './job-seconds.ts';
 import type { Outcome } from './outcome.ts';
 import type { Stopper } from './stopper.ts';
 import type { Tally } from './tally.ts';
@@ -11,6 +12,7 @@ import type { Tally } from './tally.ts';
 export interface AttemptsOptions {
   readonly inFlight: InFlight;
   readonly tally: Tally;
+  readonly jobSeconds?: JobSeconds | undefined;
   /** Rung when an attempt has ended. */
   readonly bell: Bell;
   /** Never rejects, see perform.ts. */
@@ -32,6 +34,7 @@ export class Attempts {
   /** Since when each was blocked. */
   readonly #aside = new Map<Ended, number>();
   readonly #blockedSince = new WeakMap<Ended, number>();
+  readonly #startedAt = new WeakMap<ClaimedJob, number>();
   #draining = false;
 
   constructor(options: AttemptsOptions) {
@@ -62,6 +65,7 @@ export class Attempts {
     }
     const startedAt = performance.now();
     const stopper = inFlight.start(job, startedAt);
+    this.#startedAt.set(job, startedAt);
     void perform(job, stopper).then((outcome) => {
       inFlight.end(job);
       this.#ended(job, outcome, performance.now() - startedAt);
@@ -96,6 +100,7 @@ export class Attempts {
   /** The database has taken these in. */
   settled(batch: readonly Ended[]): void {
     const done = new Set(batch);
+    for (const { job } of batch) this.#leavesPlace(job);
     this.#unsettled = this.#unsettled.filter((ended) => !done.has(ended));
   }
 
@@ -104,9 +109,18 @@ export class Attempts {
     const settlement = decide(outcome, job, (attempts) => delaySeconds(job.kind, attempts));
     if (outcome.kind === 'committed') tally.committed(job, durationMs);
     if (outcome.kind === 'lost') tally.overtaken(job);
-    if (settlement.kind !== 'none') {
+    if (settlement.kind === 'none') {
+      this.#leavesPlace(job);
+    } else {
       this.#unsettled.push({ job, settlement, bytes: bytesOf(settlement, job.payload), durationMs });
     }
     bell.ring();
+  }
+
+  #leavesPlace(job: ClaimedJob): void {
+    const startedAt = this.#startedAt.get(job);
+    if (startedAt === undefined) return;
+    this.#options.jobSeconds?.add(performance.now() - startedAt);
+    this.#startedAt.delete(job);
   }
 }

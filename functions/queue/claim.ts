@@ -62,7 +62,7 @@ interface Header {
   readonly left_out: (Spot & { readonly aged: boolean })[] | null;
 }
 
-type Row = Header & (ClaimedRow | { readonly id: null }) & { readonly is_aged: boolean | null };
+export type Row = Header & (ClaimedRow | { readonly id: null }) & { readonly is_aged: boolean | null };
 
 /**
  * Takes due jobs of these kinds: the urgent first, `aged` of them the oldest. An attempt counts from here on. Rows that
@@ -85,6 +85,14 @@ export async function claim(db: Db, request: ClaimRequest): Promise<Claimed> {
     LATE_COMMIT_SECONDS,
     RESCAN_SECONDS,
   ]);
+  return claimedOf(rows, { token, queue, position });
+}
+
+/** What the rows of a claim say; there is one at least. */
+export function claimedOf(
+  rows: readonly Row[],
+  { token, queue, position }: Pick<ClaimRequest, 'token' | 'queue' | 'position'>,
+): Claimed {
   const header = rows[0] as Row;
   const taken = rows.filter((row): row is Row & ClaimedRow => row.id !== null);
   const jobs = taken.map((row) => claimedJob(row, token, queue)).sort(inClaimOrder);

@@ -84,7 +84,7 @@ async function takeOrRead(db: Db, queue: string, kinds: Kinds): Promise<Omit<Pos
 }
 
 /** Names of kinds have no comma (contract.ts, NAME). */
-function hashOf(kinds: Kinds): string {
+export function hashOf(kinds: Kinds): string {
   return createHash('sha256')
     .update([...kinds.keys()].sort().join(','))
     .digest('hex')

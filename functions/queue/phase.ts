@@ -1,31 +1,36 @@
 import { DRAIN_MARGIN_SECONDS } from './fits.ts';
 
 /**
- * Why a run claims no more: it was asked to drain, its time runs out, it has lingered as long as it was to and another
- * one has begun, it found nothing and was not to linger any longer, or the database refuses for a reason that will not pass.
+ * Why a run claims no more: it was asked to drain, its time runs out, another run has taken its place, it found nothing for
+ * as long as it was to linger, or the database refuses for a reason that will not pass.
  */
-export type Reason = 'drained' | 'deadline' | 'lingered' | 'emptied' | 'failed';
+export type Reason = 'drained' | 'deadline' | 'relieved' | 'emptied' | 'failed';
+
+/** `claim`: the run goes on. `leave`: its presence is to be cleared, and all queues are to be asked once more. */
+export type Phase = 'claim' | 'leave' | Reason;
 
 export interface Situation {
   readonly drainRequested: boolean;
   readonly refused: boolean;
   readonly remainingMs: number;
-  readonly elapsedMs: number;
-  readonly lingerMs: number;
-  /** When it has lingered another run has begun, so that work left is not its own any more. */
-  readonly handsOver: boolean;
+  /** Another run claims in its place from now on. */
+  readonly relieved: boolean;
   /** Kinds that can still be finished in the remaining time. */
   readonly fitting: number;
-  /** The last claim of every queue came back empty. */
+  /** The last claim of every queue came back empty, and nothing is in flight. */
   readonly foundNothing: boolean;
+  /** Milliseconds since it last had something to do. */
+  readonly idleMs: number;
+  readonly lingerMs: number;
+  /** Others believe that it claims: a run that leaves says otherwise first, and then claims once more (presence.ts). */
+  readonly present: boolean;
 }
 
-/** undefined: the run goes on claiming. */
-export function reasonToStop(at: Situation): Reason | undefined {
+export function nextPhase(at: Situation): Phase {
   if (at.drainRequested) return 'drained';
   if (at.refused) return 'failed';
   if (at.fitting === 0 || at.remainingMs <= DRAIN_MARGIN_SECONDS * 1000) return 'deadline';
-  if (at.elapsedMs < at.lingerMs) return undefined;
-  if (at.handsOver) return 'lingered';
-  return at.foundNothing ? 'emptied' : undefined;
+  if (at.relieved) return 'relieved';
+  if (!at.foundNothing || at.idleMs < at.lingerMs) return 'claim';
+  return at.present ? 'leave' : 'emptied';
 }

@@ -1,14 +1,13 @@
-import { type Claimed, claim } from './claim.ts';
+import type { Claimed } from './claim.ts';
+import type { Lane } from './claim-first.ts';
 import { closeHeld } from './close-held.ts';
 import type { Db } from './db.ts';
 import { type Kinds, openPosition, type Position, publish, rescan } from './marks.ts';
 
-/** Bytes of payload that one claim may bring: bounds a message and a worker's memory. */
-const CLAIM_MAX_BYTES = 4 * 1024 * 1024;
 /** One row of so many goes to the oldest due whatever its priority, so that nothing starves. */
 const AGED_EVERY = 10;
 
-/** Claims from one queue, and keeps how far they have seen. */
+/** One of a run's queues: how far its claims have seen. */
 export class QueueCursor {
   readonly queue: string;
   /** Not asked before: milliseconds of the monotonic clock. */
@@ -30,18 +29,23 @@ export class QueueCursor {
     this.#kinds = kinds;
   }
 
-  /** `kinds` must be those of the constructor or, from some time on, fewer. */
-  async claim(db: Db, { token, limit, kinds }: { token: string; limit: number; kinds: Kinds }): Promise<Claimed> {
-    const { queue } = this;
-    const narrow = kinds.size < this.#kinds.size;
-    const position = narrow ? await this.#narrowedPosition(db) : await this.#lookedBack(db);
-    const aged = this.#agedShare(limit);
-    const claimed = await claim(db, { token, queue, limit, aged, kinds, position, maxBytes: CLAIM_MAX_BYTES });
+  /** What is to be asked of this queue. `kinds` must be those of the constructor or, from some time on, fewer. */
+  async lane(db: Db, { limit, kinds }: { limit: number; kinds: Kinds }): Promise<Lane> {
+    const position = this.#isNarrow(kinds) ? await this.#narrowedPosition(db) : await this.#lookedBack(db);
+    return { queue: this.queue, aged: this.#agedShare(limit), position };
+  }
+
+  /** To be called with what was found in it. */
+  saw(claimed: Claimed, { limit, kinds }: { limit: number; kinds: Kinds }): void {
+    this.#agedCarry = (this.#agedCarry + limit) % AGED_EVERY;
     this.empty = claimed.jobs.length === 0;
     this.#rescanDue = claimed.rescanDue;
-    if (narrow) this.#narrowed = claimed.position;
+    if (this.#isNarrow(kinds)) this.#narrowed = claimed.position;
     else this.#position = claimed.position;
-    return claimed;
+  }
+
+  #isNarrow(kinds: Kinds): boolean {
+    return kinds.size < this.#kinds.size;
   }
 
   async #opened(db: Db): Promise<Position> {
@@ -81,8 +85,6 @@ export class QueueCursor {
 
   /** A tenth of each claim, and of many small ones every tenth row. */
   #agedShare(limit: number): number {
-    const rows = this.#agedCarry + limit;
-    this.#agedCarry = rows % AGED_EVERY;
-    return Math.min(Math.floor(rows / AGED_EVERY), limit);
+    return Math.min(Math.floor((this.#agedCarry + limit) / AGED_EVERY), limit);
   }
 }

@@ -13,6 +13,7 @@ const LOOK_AGAIN_MS = 1_000;
 export class RunClock {
   readonly #hostRemainingMs: () => number;
   readonly #startedAt = performance.now();
+  readonly #endsAt: number;
   readonly #end = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #statementMs: number;
@@ -21,12 +22,14 @@ export class RunClock {
   /** `remainingMs`: as the host knows it. */
   constructor(remainingMs: () => number, statementSeconds = STATEMENT_SECONDS) {
     this.#hostRemainingMs = remainingMs;
+    this.#endsAt = this.#startedAt + remainingMs();
     this.#statementMs = statementSeconds * 1000;
     this.#whenRemaining(LAST_MS, () => this.#end.abort());
   }
 
+  /** A host tells it by the wall clock, which may be set back meanwhile: it is never more than it was at first, less what has passed. */
   get remainingMs(): number {
-    return Math.min(this.#hostRemainingMs(), this.#drainedBy - performance.now());
+    return Math.min(this.#hostRemainingMs(), Math.min(this.#endsAt, this.#drainedBy) - performance.now());
   }
 
   get elapsedMs(): number {

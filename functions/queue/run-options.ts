@@ -1,9 +1,13 @@
+import { checkSchedules } from './check-schedules.ts';
 import type { Log } from './context.ts';
 import { type Contract, type Contracts, DEFAULTS, NAME, type Processors } from './contract.ts';
 import type { Emit } from './events.ts';
 import { kindsByName } from './kinds.ts';
 import type { Middleware } from './middleware.ts';
 import type { Processor } from './perform.ts';
+import type { Schedule } from './schedule.ts';
+import type { Slot } from './see-start.ts';
+import type { Start } from './start.ts';
 import type { Connect } from './steady-connection.ts';
 
 export interface RunOptions<C extends Contracts> {
@@ -13,6 +17,8 @@ export interface RunOptions<C extends Contracts> {
   readonly middleware?: readonly Middleware[] | undefined;
   /** Opens a connection; the run opens at most 1 + `transactions`, each when it is first needed, and ends them. */
   readonly connect: Connect;
+  /** Of jobs that recur. A run in a slot above the first leaves them to that one. Default none. */
+  readonly schedules?: readonly Schedule[] | undefined;
   /** Queues to serve, in turn. Default: `default` and those that the contracts name. */
   readonly queues?: readonly string[] | undefined;
   /** Jobs in flight at once, 1 or more. */
@@ -23,13 +29,15 @@ export interface RunOptions<C extends Contracts> {
   readonly transactions: number;
   /** Milliseconds that remain, Infinity for a run without end. Attempts that are not finished 5 s before go back. */
   readonly remainingMs: () => number;
-  /** Seconds since its start for which the run asks for jobs though nothing is due. What it holds then, it finishes. */
+  /** Seconds for which the run goes on asking for jobs after it last had something to do; Infinity is one. */
   readonly lingerSeconds: number;
+  /** Seconds after which it asks no more, come what may, since another run then does. What it holds, it finishes. Default: none. */
+  readonly claimSeconds?: number | undefined;
   /**
-   * Whether another run begins when this one has lingered, so that this one stops then, come what may. If not, it goes on
-   * until nothing is due. Default: if it lingers at all.
+   * Which of a worker's places it is to have. It ends at once if it is not needed there, and claims until another run has taken the
+   * place from it. `woken`: it was started because nobody was present. Default: none, and it begins whatever there is.
    */
-  readonly handsOver?: boolean | undefined;
+  readonly slot?: (Slot & Pick<Start, 'woken'>) | undefined;
   /** When it aborts, the run claims nothing more, and ends when what it holds is finished. */
   readonly finish?: AbortSignal | undefined;
   /** When it aborts, the run drains within 5 s: it claims nothing, and what does not finish goes back with its attempt. */
@@ -58,12 +66,18 @@ export function checkOptions<C extends Contracts>({
   concurrency,
   transactions,
   lingerSeconds,
+  claimSeconds = Infinity,
+  schedules = [],
+  slot,
   queues,
 }: RunOptions<C>): void {
   kindsByName(contracts);
+  checkSchedules(contracts, schedules);
   whole('concurrency', concurrency, 1);
   whole('transactions', transactions, 0);
   if (!(lingerSeconds >= 0)) throw new RangeError(`lingerSeconds must be 0 or more, not ${lingerSeconds}`);
+  if (!(claimSeconds >= 0)) throw new RangeError(`claimSeconds must be 0 or more, not ${claimSeconds}`);
+  if (slot) whole('slot.slot', slot.slot, 0);
   if (queues?.length === 0) throw new RangeError('queues must name a queue, or be left out');
   const misnamed = queues?.find((queue) => !NAME.test(queue));
   if (misnamed !== undefined) throw new RangeError(`queues: "${misnamed}" does not match ${NAME.source}`);

@@ -7,12 +7,16 @@ import { ConnectionPool } from './connection-pool.ts';
 import type { Contracts } from './contract.ts';
 import { MillraceError } from './errors.ts';
 import type { Emit } from './events.ts';
-import { kindsThatFit } from './fits.ts';
+import { firingOf } from './firing.ts';
+import { DRAIN_MARGIN_SECONDS, kindsThatFit } from './fits.ts';
 import { InFlight } from './in-flight.ts';
+import { JobSeconds } from './job-seconds.ts';
 import { onDeadJobs } from './on-dead.ts';
 import { perform } from './perform.ts';
-import { reasonToStop } from './phase.ts';
+import { persist } from './persist.ts';
+import { nextPhase } from './phase.ts';
 import { failureEvent } from './postgres-error.ts';
+import { Presence } from './presence.ts';
 import { ProgressBoard } from './progress-board.ts';
 import { RunClock } from './run-clock.ts';
 import { checkOptions, type Performable, performableKinds, type RunOptions, servedQueues } from './run-options.ts';
@@ -53,9 +57,13 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
   const pool = new ConnectionPool(options.transactions, () => new SteadyConnection(options.connect, clock.statementMs));
   const emit = guarded(options);
   const tally = new Tally(emit);
-  const { attempts, broker, supply } = assembled(options, { clock, db, pool, tally, emit });
+  const { attempts, begin, broker, presence, supply } = assembled(options, { clock, db, pool, tally, emit });
 
-  const drain = (why: string) => attempts.drain(why);
+  const drained = new AbortController();
+  const drain = (why: string) => {
+    drained.abort();
+    attempts.drain(why);
+  };
   clock.onDrainMargin(() => drain('the run is near its deadline'));
   const drainNow = () => {
     clock.drainNow();
@@ -64,8 +72,12 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
   if (options.signal?.aborted) drainNow();
   options.signal?.addEventListener('abort', drainNow, { once: true });
   try {
+    const begun = await begin(drained.signal).catch((error: unknown) => {
+      throw new RunFailedError(tally.summary('failed', Math.round(clock.elapsedMs)), error);
+    });
+    if (begun !== 'take') return tally.summary(begun, Math.round(clock.elapsedMs));
     const { reason, failure } = await broker.run();
-    const recovered = !clock.end.aborted && (await leave(supply, db)) && reason !== 'failed';
+    const recovered = !clock.end.aborted && (await leave({ supply, presence }, db)) && reason !== 'failed';
     const summary = tally.summary(reason, Math.round(clock.elapsedMs));
     if (attempts.draining) emit({ name: 'run.drained', released: summary.released });
     if (failure !== undefined && !recovered) throw new RunFailedError(summary, failure);
@@ -78,12 +90,19 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
 }
 
 /** What a run leaves behind is a help to the next, which does without if need be. Resolves whether the database took it. */
-async function leave(supply: Supply, db: SteadyConnection): Promise<boolean> {
-  return supply.leave(db).then(
+async function leave({ supply, presence }: Pick<Assembled, 'supply' | 'presence'>, db: SteadyConnection) {
+  const cleared = await took(presence?.clear(db));
+  return (await took(supply.leave(db))) && cleared;
+}
+
+async function took(answer: Promise<void> | undefined): Promise<boolean> {
+  return Promise.resolve(answer).then(
     () => true,
     () => false,
   );
 }
+
+type Assembled = ReturnType<typeof assembled<Contracts>>;
 
 interface Parts {
   readonly clock: RunClock;
@@ -102,10 +121,19 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
   const board = new ProgressBoard(bell);
   const where = options.where ?? `${hostname()}:${process.pid}`;
   // A kind that takes longer than the whole run is none of its kinds: nobody may believe that it is claimed here.
-  const supply = new Supply(servedQueues(options), fitting(clock.remainingMs), emit);
+  const lanes = { queues: servedQueues(options), kinds: fitting(clock.remainingMs) };
+  const supply = new Supply(lanes.queues, lanes.kinds, emit);
+  const jobSeconds = new JobSeconds();
+  const shortestMs = Math.min(...[...kinds.values()].map(({ timeoutSeconds }) => timeoutSeconds)) * 1000;
+  const presence =
+    options.slot &&
+    new Presence(options.slot, jobSeconds, () => clock.remainingMs - shortestMs - DRAIN_MARGIN_SECONDS * 1000);
+  const firing = options.slot?.slot ? undefined : firingOf({ ...options, queues: lanes.queues }, emit);
+  const onFailure = (during: string, error: unknown) => emit(failureEvent(during, error));
   const attempts = new Attempts({
     inFlight,
     tally,
+    jobSeconds,
     bell,
     perform: async (job, stopper) => {
       const { processor, ...contract } = kindOf(job.kind);
@@ -143,23 +171,42 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
     watcher: new Watcher(inFlight),
     board,
     kinds: () => fitting(clock.remainingMs),
-    reasonToStop: (at) => {
-      const reason = reasonToStop({
+    presence,
+    firing,
+    nextPhase: (at) => {
+      const phase = nextPhase({
         ...at,
-        drainRequested: [options.signal, options.finish].some((signal) => signal?.aborted),
+        drainRequested: isToldToEnd(options),
         remainingMs: clock.remainingMs,
-        elapsedMs: clock.elapsedMs,
+        relieved: presence?.relieved === true || clock.elapsedMs >= (options.claimSeconds ?? Infinity) * 1000,
         lingerMs: options.lingerSeconds * 1000,
-        handsOver: options.handsOver ?? options.lingerSeconds > 0,
+        present: presence?.present === true,
       });
-      if (reason !== undefined) emit({ name: 'run.last_claimed', reason });
-      return reason;
+      if (phase !== 'claim' && phase !== 'leave') emit({ name: 'run.last_claimed', reason: phase });
+      return phase;
     },
-    onFailure: (during, error) => emit(failureEvent(during, error)),
+    onFailure,
     cutShort: (error) => error instanceof DatabaseTimeoutError && clock.isShort(error.timeoutMs),
     end: clock.end,
   });
-  return { attempts, broker, supply };
+  /** Whether the run is to go on at all. */
+  const begin = async (until: AbortSignal): Promise<RunSummary['reason'] | 'take'> => {
+    if (!presence || !options.slot) return 'take';
+    if (isToldToEnd(options)) return 'drained';
+    const { woken } = options.slot;
+    const start = { woken, lingers: options.lingerSeconds > 0, concurrency: options.concurrency };
+    const decided = async () => {
+      // First, so that what it puts in counts as due.
+      await firing?.fire(db);
+      return presence.begin(db, start, lanes);
+    };
+    return persist(decided, { until, failed: (error) => onFailure('begin', error) });
+  };
+  return { attempts, begin, broker, presence, supply };
+}
+
+function isToldToEnd({ signal, finish }: Pick<RunOptions<Contracts>, 'signal' | 'finish'>): boolean {
+  return [signal, finish].some((one) => one?.aborted);
 }
 
 /** A listener that throws is a fault of its own; the jobs go on. */

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { type Claimed, type ClaimRequest, claim } from './claim.ts';
+import { claimFirst, type Lane } from './claim-first.ts';
 import { claimSuspect } from './claim-suspect.ts';
 import type { Db } from './db.ts';
 import type { Emit } from './events.ts';
@@ -8,17 +10,24 @@ import type { Kinds } from './marks.ts';
 import { QueueCursor } from './queue-cursor.ts';
 import { releaseTokens } from './release-tokens.ts';
 
-/** Milliseconds between two claims from a queue that had nothing. It is the pick-up delay of a quiet queue, half of it on average. */
-const POLL_MS = 100;
+/**
+ * Milliseconds between two claims from a queue that had nothing: the pick-up delay of a quiet queue, half of it on average. With the
+ * renewals (presence.ts) and the rescan of each half minute (marks.ts), a run that lingers sends fewer than ten statements a second.
+ */
+export const POLL_MS = 107;
 /** Rows that one claim may bring. The server's CPU for 1,000 jobs, claim and settle: 87 ms at 100, 65 at 200, 60 at 500 (measured). */
-const CLAIM_MAX_ROWS = 200;
+export const CLAIM_MAX_ROWS = 200;
+
+/** Bytes of payload that one claim may bring: bounds a message and a worker's memory. */
+const CLAIM_MAX_BYTES = 4 * 1024 * 1024;
 
 /** Given each job at once, before anything else can fail. */
 export type Take = (job: ClaimedJob) => void;
 
 /**
  * Brings jobs from the queues that a run serves. Queues take turns at being asked first, each may fill the whole demand,
- * and one that had nothing is left alone for 100 ms: a busy queue cannot starve another, an empty one costs little.
+ * and one that had nothing is left alone for 107 ms: a busy queue cannot starve another, an empty one costs little. All that may be
+ * asked are asked in one statement, until one of them has something.
  */
 export class Supply {
   readonly #cursors: QueueCursor[];
@@ -35,6 +44,14 @@ export class Supply {
     return this.#cursors.every(({ empty }) => empty);
   }
 
+  /** Every queue is asked at once, whatever its last claim said. */
+  askAgain(): void {
+    for (const cursor of this.#cursors) {
+      cursor.empty = false;
+      cursor.restUntil = 0;
+    }
+  }
+
   /** Milliseconds until some queue may be asked. */
   restMs(now: number): number {
     return Math.max(0, Math.min(...this.#cursors.map(({ restUntil }) => restUntil)) - now);
@@ -44,20 +61,36 @@ export class Supply {
   async claim(db: Db, { limit, kinds }: { limit: number; kinds: Kinds }, take: Take): Promise<string | undefined> {
     let wanted = Math.min(limit, CLAIM_MAX_ROWS);
     let suspectQueue: string | undefined;
-    for (const cursor of this.#inTurn()) {
-      if (wanted === 0) break;
-      const token = randomUUID();
-      const startedAt = performance.now();
-      const claimed = await this.#sent(token, cursor.claim(db, { token, limit: wanted, kinds }));
-      const durationMs = performance.now() - startedAt;
-      this.#emit({ name: 'claim.made', claimed: claimed.jobs.length, wanted, durationMs });
-      claimed.jobs.forEach(take);
-      wanted -= claimed.jobs.length;
-      if (cursor.empty) cursor.restUntil = performance.now() + POLL_MS;
-      if (claimed.suspectDue) suspectQueue ??= cursor.queue;
-      await cursor.publish(db);
+    for (let turn = this.#inTurn(); turn.length > 0 && wanted > 0; ) {
+      const asked = await this.#ask(db, turn, { limit: wanted, kinds }, take);
+      for (const [at, { jobs, suspectDue }] of asked.entries()) {
+        const cursor = turn[at] as QueueCursor;
+        wanted -= jobs.length;
+        if (cursor.empty) cursor.restUntil = performance.now() + POLL_MS;
+        if (suspectDue) suspectQueue ??= cursor.queue;
+        await cursor.publish(db);
+      }
+      turn = turn.slice(asked.length);
     }
     return suspectQueue;
+  }
+
+  /** One claim: what is due in the first of these that has something. Resolves what was found in each that was asked. */
+  async #ask(
+    db: Db,
+    turn: readonly QueueCursor[],
+    of: { limit: number; kinds: Kinds },
+    take: Take,
+  ): Promise<Claimed[]> {
+    const token = randomUUID();
+    const startedAt = performance.now();
+    const asked = await this.#sent(token, claimFrom(db, turn, { ...of, token, maxBytes: CLAIM_MAX_BYTES }));
+    const durationMs = performance.now() - startedAt;
+    const jobs = asked.flatMap((claimed) => claimed.jobs);
+    this.#emit({ name: 'claim.made', claimed: jobs.length, wanted: of.limit, durationMs });
+    jobs.forEach(take);
+    for (const [at, claimed] of asked.entries()) turn[at]?.saw(claimed, of);
+    return asked;
   }
 
   /** A job that was reaped twice, to be run with no other in flight. */
@@ -96,12 +129,23 @@ export class Supply {
     }
   }
 
-  /** The queues that may be asked now; who was first goes to the end. */
+  /** The queues that may be asked now, and those that soon might, so that one statement is for all; who was first goes to the end. */
   #inTurn(): QueueCursor[] {
-    const now = performance.now();
-    const turn = this.#cursors.filter(({ restUntil }) => restUntil <= now);
+    const soon = performance.now() + POLL_MS / 2;
+    const turn = this.#cursors.filter(({ restUntil }) => restUntil <= soon);
     const first = this.#cursors.shift();
     if (first) this.#cursors.push(first);
     return turn;
   }
+}
+
+async function claimFrom(
+  db: Db,
+  cursors: readonly QueueCursor[],
+  request: Omit<ClaimRequest, keyof Lane>,
+): Promise<Claimed[]> {
+  const lanes: Lane[] = [];
+  for (const cursor of cursors) lanes.push(await cursor.lane(db, request));
+  const [lane, ...more] = lanes;
+  return lane && more.length === 0 ? [await claim(db, { ...request, ...lane })] : claimFirst(db, { ...request, lanes });
 }

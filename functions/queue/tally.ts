@@ -3,6 +3,7 @@ import type { ClaimedJob } from './job.ts';
 import type { Reason } from './phase.ts';
 import { placeIn } from './place.ts';
 import type { Settled } from './settle.ts';
+import type { StartDecision } from './start.ts';
 
 /** What a run did. Each claimed job is counted in exactly one of the others. */
 export interface RunSummary {
@@ -17,7 +18,8 @@ export interface RunSummary {
   readonly overtaken: number;
   /** The database could not be told, or refused to hear it, before the run's end. Their leases run out, and they run again. */
   readonly unsettled: number;
-  readonly reason: Reason;
+  /** Why it claimed no more, or why it did not begin. */
+  readonly reason: Reason | Exclude<StartDecision, 'take'>;
   readonly durationMs: number;
 }
 
@@ -81,7 +83,7 @@ export class Tally {
     }
   }
 
-  summary(reason: Reason, durationMs: number): RunSummary {
+  summary(reason: RunSummary['reason'], durationMs: number): RunSummary {
     const { claimed, ...ends } = this.#counts;
     const settled = Object.values(ends).reduce((sum, n) => sum + n, 0);
     return { claimed, ...ends, unsettled: claimed - settled, reason, durationMs };

@@ -4,7 +4,7 @@ import type { InFlight } from './in-flight.ts';
 import { watch } from './watch.ts';
 
 /** Milliseconds between two looks, and the age from which an attempt is looked after: short jobs are never asked about. */
-const WATCH_MS = 1_000;
+export const WATCH_MS = 1_000;
 
 /** While attempts run for longer than a second: reads once a second which of them were cancelled or taken away, and tells them. */
 export class Watcher {

@@ -8,6 +8,7 @@ import { putSecretsIntoEnv } from '../lambda/secrets-into-env.ts';
 import { shutdown } from '../lambda/shutdown.ts';
 import { loggedEvents, putMetrics, snakeCased } from '../lambda/telemetry.ts';
 import type { Log } from '../queue/context.ts';
+import { lingerSeconds } from '../queue/pickup.ts';
 import { RunFailedError, type RunSummary, run } from '../queue/run.ts';
 import { loadJobs } from './jobs.ts';
 
@@ -17,25 +18,23 @@ const connect = once(() => connector(readEnv(databaseEnv), 'work'));
 // have to wait for these. Why they could not be loaded is said by the run, which tries it again.
 if (!process.env.WORKER_SECRETS) await loadJobs().catch(() => {});
 
-/** `slot`: which of the fleet's places this run holds. */
-const tick = z.object({ slot: z.int().min(0) });
-
-/** Seconds between two ticks of a slot. A run that lingers as long is followed by another. */
-const TICK_SECONDS = 60;
+/** `slot`: which of the fleet's places this run is to have. `woken`: somebody has put a job in and found nobody there. */
+const start = z.object({ slot: z.int().min(0), woken: z.boolean().default(false) });
 
 /**
- * One tick of a worker: works until its time is up. Slot 0 lingers, so that somebody always waits for jobs; the others
- * leave when nothing is due. Resolves the summary; throws for the database, a secret or a setting, never for a job.
+ * A start of a worker, by the tick of a slot or by whoever woke it: works until it is relieved, its time is up, or there is nothing
+ * to do for as long as `pickup` says. One that is not needed leaves at once. Resolves the summary; throws for the database, a secret
+ * or a setting, never for a job.
  */
 export async function handler(event: unknown, context: Context): Promise<RunSummary> {
   // Before anything can go wrong: an alarm waits for it to fail to come.
   putMetrics(context, { TicksStarted: [1, 'Count'] });
-  const { slot } = tick.parse(event);
+  const { slot, woken } = start.parse(event);
   const env = readEnv(workerEnv);
   // `request_id` is that of a job's own request.
   const log = createLog({ function: 'work', aws_request_id: context.awsRequestId, slot });
   await putSecretsIntoEnv(env.WORKER_SECRETS ?? {}, log);
-  const { contracts, processors, middleware } = await loadJobs().catch((error) => endSandbox(error, log));
+  const { contracts, processors, middleware, schedules } = await loadJobs().catch((error) => endSandbox(error, log));
   const report = (summary: RunSummary) => {
     log.info('run ended', snakeCased(summary));
     putMetrics(context, {
@@ -50,13 +49,14 @@ export async function handler(event: unknown, context: Context): Promise<RunSumm
       contracts,
       processors,
       middleware,
+      schedules,
       connect: connect(),
       queues: env.WORKER_QUEUES,
       concurrency: env.WORKER_CONCURRENCY,
       transactions: env.WORKER_TRANSACTIONS,
       remainingMs: () => context.getRemainingTimeInMillis(),
-      lingerSeconds: slot === 0 ? env.WORKER_LINGER_SECONDS : 0,
-      handsOver: slot === 0 && env.WORKER_LINGER_SECONDS >= TICK_SECONDS,
+      slot: { worker: context.functionName, slot, woken },
+      lingerSeconds: lingerSeconds(env.WORKER_PICKUP, { slot, woken }),
       signal: shutdown,
       emit: loggedEvents(log),
       log,

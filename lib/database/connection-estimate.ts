@@ -8,7 +8,7 @@ const TICK_SECONDS = 60;
 export interface ConnectionUsers {
   /** Requests that the API lets in at once: each may open a connection. @default - no API */
   readonly apiBurst?: number | undefined;
-  /** Whether a request may start a worker: each sandbox of the API does so for itself. @default false */
+  /** Whether requests start workers that are not there: one of each at once. @default false */
   readonly wakes?: boolean | undefined;
   readonly workers: readonly WorkerConnections[];
   /** Whether deploys migrate. */
@@ -44,14 +44,14 @@ export interface ConnectionEstimate {
 export function connectionEstimate(users: ConnectionUsers): ConnectionEstimate {
   const { maxConnections } = users;
   const terms = termsOf(users).filter(([connections]) => connections > 0);
-  const total = terms.reduce((sum, [connections]) => sum + connections, 0);
-  const sum = terms.map(([connections, what]) => `${connections} ${what}`).join(' + ');
+  const total = sum(terms.map(([connections]) => connections));
+  const spelled = terms.map(([connections, what]) => `${connections} ${what}`).join(' + ');
   const limit = maxConnections === undefined ? 'an unknown number' : `about ${maxConnections}`;
   return {
     total,
     maxConnections,
     fits: maxConnections === undefined ? undefined : total <= maxConnections,
-    sentence: `Up to ${total} connections at once (${sum}); the database takes ${limit}.`,
+    sentence: `Up to ${total} connections at once (${spelled}); the database takes ${limit}.`,
   };
 }
 
@@ -64,8 +64,7 @@ function termsOf({
 }: ConnectionUsers): [connections: number, what: string][] {
   return [
     [apiBurst, apiBurst === 1 ? 'API request' : 'API requests'],
-    // One of each, for some seconds: a woken worker that finds nothing opens no more.
-    [wakes ? apiBurst : 0, 'of workers that they wake'],
+    [wakes ? sum(workers.map(({ transactions }) => 1 + transactions)) : 0, 'of workers that they wake'],
     ...workers.map((worker): [number, string] => [
       connectionsOf(worker),
       `of worker ${worker.name} ${explain(worker)}`,
@@ -75,6 +74,10 @@ function termsOf({
     [Number(rotates), 'rotation'],
     [RESERVE, 'reserve'],
   ];
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
 }
 
 function connectionsOf({ max, timeoutSeconds, transactions }: WorkerConnections): number {

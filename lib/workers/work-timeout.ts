@@ -7,19 +7,21 @@ export const DRAIN_MARGIN_SECONDS = 5;
 /** Seconds that a Lambda can run. */
 const LAMBDA_LIMIT_SECONDS = 900;
 const LEAST_DEFAULT_SECONDS = 120;
+/** Seconds for which a run claims, with something to do or lingering: then the next tick's takes its place. */
+const TICK_SECONDS = 60;
 
 /**
  * A worker function's timeout. A job is started only while the time that remains covers its kind's timeout and a margin, so
  * a kind that does not fit would never start.
  * @param prop - what an error calls it: `workers.reports.timeout`
  * @param kinds - those of the worker's queues
- * @param given - @default - lingering, then the longest kind and two margins; from 120 s to 900 s
+ * @param given - @default - a minute of claiming, then the longest kind and two margins; from 120 s to 900 s
  * @throws Error naming the kind that does not fit
  */
-export function workTimeout(prop: string, kinds: Contracts, lingerSeconds: number, given?: Duration): Duration {
+export function workTimeout(prop: string, kinds: Contracts, given?: Duration): Duration {
   const [kind, longest] = longestOf(kinds);
   const needed = Math.ceil(longest + 2 * DRAIN_MARGIN_SECONDS);
-  const preferred = Math.max(LEAST_DEFAULT_SECONDS, lingerSeconds + needed);
+  const preferred = Math.max(LEAST_DEFAULT_SECONDS, TICK_SECONDS + needed);
   const seconds = given?.toSeconds({ integral: false }) ?? Math.min(LAMBDA_LIMIT_SECONDS, preferred);
   if (seconds < needed) {
     throw new Error(

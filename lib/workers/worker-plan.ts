@@ -1,16 +1,9 @@
 import { type Duration, Size, SizeRoundingBehavior } from 'aws-cdk-lib';
 import type { Contracts } from '../../functions/queue/contract.ts';
 import type { Pickup, WorkerProps } from '../job-queue-props.ts';
-import { INSTANT_LINGER_SECONDS, LINGER_SECONDS, whole } from '../settings.ts';
+import { whole } from '../settings.ts';
 import { checkWorkers, DEFAULT_QUEUE, DEFAULT_WORKER } from './check-workers.ts';
 import { workTimeout } from './work-timeout.ts';
-
-/** Seconds for which slot 0 lingers. */
-const LINGERING = {
-  second: LINGER_SECONDS,
-  instant: INSTANT_LINGER_SECONDS,
-  minute: 0,
-} as const satisfies Record<Pickup, number>;
 
 /** One worker function, as it will be. */
 export interface WorkerPlan {
@@ -27,8 +20,7 @@ export interface WorkerPlan {
   readonly transactions: number;
   /** Slots: how many of it start each minute. */
   readonly max: number;
-  /** Seconds that slot 0 lingers. */
-  readonly lingerSeconds: number;
+  readonly pickup: Pickup;
 }
 
 /**
@@ -55,7 +47,6 @@ export function planWorkers(
 function plan(name: string, props: WorkerProps, contracts: Contracts, pickup: Pickup): WorkerPlan {
   const { queues = [], memory = Size.mebibytes(256), concurrency = 10, transactions = 2, max = 1 } = props;
   const prop = (own: keyof WorkerProps) => `workers.${name}.${own}`;
-  const lingerSeconds = LINGERING[pickup];
   const kinds = Object.entries(contracts).filter(([, { queue }]) => queues.includes(queue));
   whole(`${prop('memory')} (MiB)`, memory.toMebibytes({ rounding: SizeRoundingBehavior.NONE }), 128, 10_240);
   return {
@@ -64,10 +55,10 @@ function plan(name: string, props: WorkerProps, contracts: Contracts, pickup: Pi
     queues,
     alone: false,
     memory,
-    timeout: workTimeout(prop('timeout'), Object.fromEntries(kinds), lingerSeconds, props.timeout),
+    timeout: workTimeout(prop('timeout'), Object.fromEntries(kinds), props.timeout),
     concurrency: whole(prop('concurrency'), concurrency, 1, 1000),
     transactions: whole(prop('transactions'), transactions, 0, 100),
     max: whole(prop('max'), max, 1, 100),
-    lingerSeconds,
+    pickup,
   };
 }

@@ -46,7 +46,7 @@ export function workerFunctions(
         ...environment,
         WORKER_CONCURRENCY: String(plan.concurrency),
         WORKER_TRANSACTIONS: String(plan.transactions),
-        WORKER_LINGER_SECONDS: String(plan.lingerSeconds),
+        WORKER_PICKUP: plan.pickup,
         ...(!plan.alone && { WORKER_QUEUES: plan.queues.join(',') }),
         ...secretsVariable(scope, 'WORKER_SECRETS', secrets),
         NODE_OPTIONS: WORK_NODE_OPTIONS,
@@ -84,7 +84,7 @@ export function wakeFunctions(scope: Construct, workers: Workers, others: number
   const bytes = entries.reduce((sum, [queue]) => sum + queue.length + FUNCTION_NAME_LENGTH + 6, 2);
   if (bytes + others > WAKE_BYTES) {
     throw new Error(
-      `workers must name few enough queues that with pickup 'instant' the API can know them all: they take ${bytes} bytes there, of ${WAKE_BYTES - others}. Name fewer or shorter ones, or take another pickup.`,
+      `workers must name few enough queues for the environment of a function that wakes them, as the API's with pickup 'instant': they take ${bytes} bytes there, of ${WAKE_BYTES - others}. Name fewer or shorter ones, or take another pickup.`,
     );
   }
   return Stack.of(scope).toJsonString(Object.fromEntries(entries));

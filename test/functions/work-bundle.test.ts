@@ -43,7 +43,7 @@ async function invoked(databaseUrl: string, { processors = PROCESSORS, environme
   expect([...files.keys()], 'a single file').toEqual(['index.mjs']);
   writeFiles(fn.directory, files);
   writeFiles(fn.directory, sdkFiles(['secrets-manager']));
-  const settings = { DATABASE_URL: databaseUrl, WORKER_LINGER_SECONDS: '0', LOG_LEVEL: 'info', ...environment };
+  const settings = { DATABASE_URL: databaseUrl, WORKER_PICKUP: 'minute', LOG_LEVEL: 'info', ...environment };
   const lines: string[] = [];
   const { ended, kill } = startProcess(
     { ...fn, environment: { ...fn.environment, ...settings } },

@@ -13,7 +13,7 @@ const test = base
     const [stripe, openai] = [manager.create('sk_1'), manager.create('ok_1')];
     const environment = {
       DATABASE_URL: databaseUrl,
-      WORKER_LINGER_SECONDS: '0',
+      WORKER_PICKUP: 'minute',
       LOG_LEVEL: 'warn',
       WORKER_SECRETS: JSON.stringify({ STRIPE_KEY: stripe, OPENAI_KEY: openai }),
       STRIPE_KEY: '',

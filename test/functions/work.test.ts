@@ -1,11 +1,12 @@
 import { handler } from '../../functions/work/handler.ts';
+import { until } from '../lifecycle/ground.ts';
 import { pendingJob, rowOf, statusOf } from '../support/factories.ts';
 import { test as base, beforeEach, describe, expect, vi } from '../support/fixtures.ts';
 import { context } from './api.ts';
 import { publishedMetrics, written } from './emf.ts';
 
 const test = base.extend('work', async ({ databaseUrl }) => {
-  Object.assign(process.env, { DATABASE_URL: databaseUrl, WORKER_LINGER_SECONDS: '0', LOG_LEVEL: 'debug' });
+  Object.assign(process.env, { DATABASE_URL: databaseUrl, WORKER_PICKUP: 'minute', LOG_LEVEL: 'debug' });
   return (slot: unknown = 0, remainingMs = 60_000) =>
     handler({ slot }, { ...context(remainingMs), logStreamName: '2026/11/29/[$LATEST]0f3a' });
 });
@@ -38,14 +39,14 @@ describe('work', () => {
 
   test('logs events and the summary as JSON', async ({ work, db }) => {
     const { id } = await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Unsaid' }, attempts: 0 });
-    await work(3);
+    await work();
     const lines = written();
     expect(lines).toContainEqual(
       expect.objectContaining({
         level: 'debug',
         message: 'job.completed',
         function: 'work',
-        slot: 3,
+        slot: 0,
         aws_request_id: expect.any(String),
         job_id: id,
         kind: 'hello.greet',
@@ -94,14 +95,25 @@ describe('work', () => {
     vi.unstubAllEnvs();
   });
 
-  test('that lingers for less than a minute stops once nothing is due: no other follows it at once', async ({
-    work,
+  test('that is not needed does not begin, and says why', async ({ work, db }) => {
+    expect(await work(0), 'nothing is due').toMatchObject({ claimed: 0, reason: 'emptied' });
+    await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Ada' } });
+    expect(await work(1), 'the first slot is enough for it').toMatchObject({ claimed: 0, reason: 'unneeded' });
+  });
+
+  test('that was woken stays for what comes right behind, and a tick meanwhile leaves it alone', async ({
+    db,
+    databaseUrl,
   }) => {
-    vi.stubEnv('WORKER_LINGER_SECONDS', '1');
-    const summary = await work();
-    expect(summary).toMatchObject({ claimed: 0, reason: 'emptied' });
-    expect(summary.durationMs).toBeGreaterThanOrEqual(1000);
-    expect(await work(1), 'the others do not linger').toMatchObject({ reason: 'emptied' });
+    vi.stubEnv('WORKER_PICKUP', 'instant');
+    vi.stubEnv('DATABASE_URL', databaseUrl);
+    const woken = handler({ slot: 0, woken: true }, context());
+    await until(async () => (await db.query('SELECT FROM millrace.slots')).rowCount === 1);
+    expect(await handler({ slot: 0 }, context())).toMatchObject({ reason: 'held' });
+    await pendingJob(db, { kind: 'hello.greet', payload: { name: 'Ada' } });
+    const summary = await woken;
+    expect(summary).toMatchObject({ completed: 1, reason: 'emptied' });
+    expect(summary.durationMs).toBeGreaterThanOrEqual(3000);
     vi.unstubAllEnvs();
   });
 

@@ -26,7 +26,8 @@ test.each<[string, Partial<ConnectionUsers>, number]>([
   ['one of 61 s does', { workers: [{ ...worker, timeoutSeconds: 61 }] }, 62],
   ['one of 15 minutes meets 14 others', { workers: [{ ...worker, timeoutSeconds: 900 }] }, 101],
   ['three a minute', { workers: [{ ...worker, max: 3 }] }, 74],
-  ['requests that wake workers', { wakes: true }, 112],
+  ['requests that wake a worker', { wakes: true }, 65],
+  ['requests that wake two', { wakes: true, workers: [worker, { ...worker, name: 'reports', transactions: 0 }] }, 68],
   ['no transactions', { workers: [{ ...worker, transactions: 0 }] }, 58],
   ['two workers', { workers: [worker, { ...worker, name: 'reports' }] }, 68],
   ['nobody migrates, nothing is rotated', { migrates: false, rotates: false }, 60],
@@ -92,7 +93,7 @@ test('a queue says what it may open', () => {
 
 test('a queue whose requests wake workers counts these', () => {
   const { queue } = synthesize(() => ({ pickup: 'instant' }));
-  expect(queue.connectionEstimate).toContain('(50 API requests + 50 of workers that they wake + ');
+  expect(queue.connectionEstimate).toContain('(50 API requests + 3 of workers that they wake + ');
 });
 
 test('a queue is measured against what its owner says the database takes', () => {

@@ -10,10 +10,10 @@ const kinds = (...timeouts: number[]) =>
     timeouts.map((timeoutSeconds, at) => [`kind.${at}`, defineJob({ payload: z.unknown(), timeoutSeconds })]),
   );
 const timeoutOf = (timeouts: number[], given?: Duration) =>
-  workTimeout('workers.default.timeout', kinds(...timeouts), 60, given).toSeconds();
+  workTimeout('workers.default.timeout', kinds(...timeouts), given).toSeconds();
 
 test.each([
-  ['lingering, the longest kind and two margins', [5, 300, 30], 370],
+  ['a minute of claiming, the longest kind and two margins', [5, 300, 30], 370],
   ['at least two minutes', [5], 120],
   ['two minutes without kinds', [], 120],
   ['at most what Lambda allows', [840], 900],

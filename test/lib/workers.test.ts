@@ -1,3 +1,4 @@
+import { Stack } from 'aws-cdk-lib';
 import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
@@ -31,7 +32,7 @@ test('the worker default alone is told no queues: its contracts name them', () =
   expect(env.readEnv(env.workerEnv, variables)).toMatchObject({
     WORKER_CONCURRENCY: 10,
     WORKER_TRANSACTIONS: 2,
-    WORKER_LINGER_SECONDS: 60,
+    WORKER_PICKUP: 'second',
   });
 });
 
@@ -60,7 +61,7 @@ describe('with workers of their own queues', () => {
       WORKER_QUEUES: ['reports', 'exports'],
       WORKER_CONCURRENCY: 1,
       WORKER_TRANSACTIONS: 0,
-      WORKER_LINGER_SECONDS: 3,
+      WORKER_PICKUP: 'instant',
     });
     expect(variablesOf(made, both[0]).WORKER_QUEUES).toBe('default');
   });
@@ -117,6 +118,8 @@ describe('with workers of their own queues', () => {
       });
     }
     expect(Object.values(others).filter((fn) => 'WAKE_FUNCTIONS' in variablesOf(made, fn))).toEqual([]);
+    const told = Stack.of(queue).resolve(queue.wakeFunctions);
+    expect(told, 'a caller of their own is told the same').toEqual(variablesOf(made, enqueue).WAKE_FUNCTIONS);
     const wakers = [enqueue, manage].map((fn) => fn?.role && idOf(fn.role));
     expect(rolesWith('lambda:InvokeFunction', `"${idOf(reports)}"`).toSorted()).toEqual([
       expect.stringMatching(/^Caller/),
@@ -131,6 +134,7 @@ test('more queues than the API has room to know are refused, where it wakes work
   const withPickup = (pickup: Pickup) => () => synthesize(() => ({ pickup, workers: { reports: { queues } } }));
   expect(withPickup('instant')).toThrow(/^workers must name few enough queues .* they take \d{4} bytes there, of 3072/);
   expect(withPickup('second')).not.toThrow();
+  expect(() => withPickup('second')().queue.wakeFunctions).toThrow(/^workers must name few enough queues/);
 });
 
 test.each([

@@ -189,12 +189,13 @@ describe('bytes', () => {
 });
 
 test('rows that change while a claim is under way are judged as they are now', async ({ own }) => {
-  const { pool: db, url: databaseUrl } = own;
+  // The lock that it waits for is a session's.
+  const { pool: db, directUrl } = own;
   await pauseClaims(db);
   const jobs: { id: string }[] = [];
   for (let n = 0; n < 40; n++) jobs.push(await pendingJob(db, { payload: n, priority: (n % 11) - 5 }));
   const [cancelled, taken, changed] = [jobs.slice(0, 10), jobs.slice(10, 20), jobs.slice(20, 30)];
-  await withSessions(databaseUrl, async (other, claimer) => {
+  await withSessions(directUrl, async (other, claimer) => {
     await other.query('SELECT pg_advisory_lock(1)');
     // It has its snapshot, but not looked at the rows yet.
     const claiming = claimSome(claimer, {

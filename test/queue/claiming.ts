@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type Claimed, type ClaimRequest, claim } from '../../functions/queue/claim.ts';
 import type { Db } from '../../functions/queue/db.ts';
+import type { ClaimedJob } from '../../functions/queue/job.ts';
 import { type Kinds, openPosition } from '../../functions/queue/marks.ts';
+import type { QueueCursor } from '../../functions/queue/queue-cursor.ts';
 
 /** The kind that factories make, with half a minute of lease. */
 export const KINDS: Kinds = new Map([['test.kind', 30]]);
@@ -16,4 +18,16 @@ export async function claimSome(db: Db, over: Partial<ClaimRequest> = {}): Promi
 
 export async function claimedIds(db: Db, over: Partial<ClaimRequest> = {}): Promise<string[]> {
   return (await claimSome(db, over)).jobs.map((job) => job.id);
+}
+
+/** A claim from where the cursor is, as a run makes it; without the `publish` that follows. */
+export async function claimAt(
+  cursor: QueueCursor,
+  db: Db,
+  { token = randomUUID(), limit = 10, kinds = KINDS }: { token?: string; limit?: number; kinds?: Kinds } = {},
+): Promise<ClaimedJob[]> {
+  const of = { limit, kinds };
+  const claimed = await claim(db, { ...of, ...(await cursor.lane(db, of)), token, maxBytes: 4_000_000 });
+  cursor.saw(claimed, of);
+  return claimed.jobs;
 }

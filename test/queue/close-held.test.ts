@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { closeHeld } from '../../functions/queue/close-held.ts';
 import type { Db } from '../../functions/queue/db.ts';
 import { insertJob } from '../../functions/queue/enqueue.ts';
@@ -10,18 +9,14 @@ import { release } from '../../functions/queue/release.ts';
 import { retry } from '../../functions/queue/retry.ts';
 import { expireLease, liveRowOf, pendingJob, processingJob, statusOf } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
-import { KINDS } from './claiming.ts';
+import { claimAt, KINDS } from './claiming.ts';
 import { withSessions } from './sessions.ts';
 
 const uniqueKey = 'customer:7';
 const job = { kind: 'test.kind', payload: { n: 1 }, uniqueKey };
 
 async function claimedBy(cursor: QueueCursor, db: Db, limit = 10): Promise<JobId[]> {
-  const { jobs } = await cursor.claim(db, {
-    token: randomUUID(),
-    limit,
-    kinds: new Map([...KINDS, ['paused.kind', 1]]),
-  });
+  const jobs = await claimAt(cursor, db, { limit, kinds: new Map([...KINDS, ['paused.kind', 1]]) });
   await cursor.publish(db);
   return jobs.map(({ id }) => id);
 }
@@ -160,7 +155,7 @@ describe('a closed job', () => {
     ['reap', (db, { id }) => expireLease(db, id).then(() => reap(db, { limit: 1 }))],
   ])('is as any other once it has run: %s', async ([, comeBack], { db }) => {
     const id = await closedJob(db);
-    const { jobs } = await cursor().claim(db, { token: randomUUID(), limit: 1, kinds: KINDS });
+    const jobs = await claimAt(cursor(), db, { limit: 1 });
     await comeBack(db, jobs[0] as Claim);
     expect(await liveRowOf(db, id)).toMatchObject({ status: 'pending', closed_at: null });
     expect(await insertJob(db, job)).toMatchObject({ id, outcome: 'kept' });

@@ -1,34 +1,36 @@
 import { expect, test } from 'vitest';
-import { reasonToStop, type Situation } from '../../functions/queue/phase.ts';
+import { nextPhase, type Phase, type Situation } from '../../functions/queue/phase.ts';
 
+/** A run that lingers, in a slot. */
 const calm: Situation = {
   drainRequested: false,
   refused: false,
   remainingMs: 60_000,
-  elapsedMs: 1_000,
-  lingerMs: 30_000,
-  handsOver: true,
+  relieved: false,
   fitting: 2,
   foundNothing: true,
+  idleMs: 2_999,
+  lingerMs: 3_000,
+  present: true,
 };
+const idle = { idleMs: 3_000 };
+const unseen = { present: false };
 
 test.each([
-  ['lingers though nothing is due', {}, undefined],
-  ['lingered long enough', { elapsedMs: 30_000 }, 'lingered'],
-  [
-    'lingered long enough with work left: the next tick has begun',
-    { elapsedMs: 30_000, foundNothing: false },
-    'lingered',
-  ],
-  ['nobody takes over: lingers though nothing is due', { handsOver: false }, undefined],
-  ['nobody takes over: lingered, nothing due', { handsOver: false, elapsedMs: 30_000 }, 'emptied'],
-  ['nobody takes over: lingered, work left', { handsOver: false, foundNothing: false, elapsedMs: 1e6 }, undefined],
-  ['without lingering, nothing due', { handsOver: false, lingerMs: 0 }, 'emptied'],
-  ['without lingering, work left', { handsOver: false, lingerMs: 0, foundNothing: false, elapsedMs: 1e6 }, undefined],
+  ['it found nothing, and lingers', {}, 'claim'],
+  ['it found nothing for as long as it lingers: others are told first', idle, 'leave'],
+  ['they were told, and there is nothing still', { ...idle, ...unseen }, 'emptied'],
+  ['they were told, and there is something after all', { ...idle, ...unseen, foundNothing: false }, 'claim'],
+  ['it lingers until it is relieved', { idleMs: 1e9, lingerMs: Infinity }, 'claim'],
+  ['it does not linger: it leaves when it finds nothing', { idleMs: 0, lingerMs: 0 }, 'leave'],
+  ['nobody sees it, and it does not linger', { ...unseen, idleMs: 0, lingerMs: 0 }, 'emptied'],
+  ['it does not linger, and has not found nothing', { lingerMs: 0, idleMs: 1e6, foundNothing: false }, 'claim'],
+  ['another run has its slot, whatever is due', { relieved: true, foundNothing: false }, 'relieved'],
+  ['another run has its slot, and it lingers', { relieved: true, lingerMs: Infinity }, 'relieved'],
   ['no kind fits any more', { fitting: 0 }, 'deadline'],
-  ['only the margin is left', { remainingMs: 5_000 }, 'deadline'],
-  ['the database refuses', { refused: true }, 'failed'],
+  ['only the margin is left', { remainingMs: 5_000, relieved: true }, 'deadline'],
+  ['the database refuses', { refused: true, fitting: 0 }, 'failed'],
   ['told to drain', { drainRequested: true, refused: true, fitting: 0 }, 'drained'],
-] satisfies [string, Partial<Situation>, string | undefined][])('%s', (_, situation, reason) => {
-  expect(reasonToStop({ ...calm, ...(situation as Partial<Situation>) })).toBe(reason);
+] satisfies [string, Partial<Situation>, Phase][])('%s', (_, situation, phase) => {
+  expect(nextPhase({ ...calm, ...(situation as Partial<Situation>) })).toBe(phase);
 });

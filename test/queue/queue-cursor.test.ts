@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import type { Db } from '../../functions/queue/db.ts';
 import { QueueCursor } from '../../functions/queue/queue-cursor.ts';
 import { pendingJob } from '../support/factories.ts';
 import { expect, test } from '../support/fixtures.ts';
-import { KINDS } from './claiming.ts';
+import { claimAt, KINDS } from './claiming.ts';
 
 const ALL = new Map([...KINDS, ['slow.kind', 600]]);
 
 async function claimedBy(cursor: QueueCursor, db: Db, kinds = KINDS): Promise<string[]> {
-  const { jobs } = await cursor.claim(db, { token: randomUUID(), limit: 10, kinds });
+  const jobs = await claimAt(cursor, db, { kinds });
   await cursor.publish(db);
   return jobs.map(({ id }) => id);
 }
