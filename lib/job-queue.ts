@@ -24,7 +24,7 @@ import { DEFAULT_WORKER, warnOfUnknownQueues } from './workers/check-workers.ts'
 import { failedTicks } from './workers/failed-ticks.ts';
 import { Schedules } from './workers/schedules.ts';
 import { planWorkers } from './workers/worker-plan.ts';
-import { grantWake, scheduleWorkers, type Workers } from './workers/workers.ts';
+import { grantWake, scheduleWorkers, type Workers, wakeFunctions } from './workers/workers.ts';
 
 /** A job queue: an HTTPS API, workers that start each minute, a reaper, and the Postgres that holds the jobs. */
 export class JobQueue extends MeasuredConstruct implements ec2.IConnectable {
@@ -164,11 +164,20 @@ export class JobQueue extends MeasuredConstruct implements ec2.IConnectable {
   }
 
   /**
-   * Lets an AWS principal start the workers, for jobs put in by SQL with `pickup` 'instant' or 'minute': after the commit it
-   * invokes `workerFunction()` with `{ "slot": 0 }`, without waiting for the end (`InvocationType` Event).
+   * Lets an AWS principal start the workers, for jobs put in by SQL or by `enqueue` with `pickup` 'instant' or 'minute': with
+   * `wake` of `millrace/wake` after the commit, or without it as docs/enqueue.md says. See {@link wakeFunctions}.
    */
   grantWake(grantee: iam.IGrantable): iam.Grant {
     return grantWake(this.#workers, grantee);
+  }
+
+  /**
+   * The variable WAKE_FUNCTIONS for a function that wakes workers: which to start for which queue.
+   * `caller.addEnvironment('WAKE_FUNCTIONS', queue.wakeFunctions)`
+   * @throws Error if the workers have more queues than the environment of a function has room for
+   */
+  get wakeFunctions(): string {
+    return wakeFunctions(this, this.#workers, 0);
   }
 }
 

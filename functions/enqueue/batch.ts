@@ -23,7 +23,7 @@ const LEVELS = 2;
 export async function enqueueBatch(event: HttpEvent, db: Database): Promise<HttpAnswer> {
   const jobs = await requestedJobs(itemsOf(event));
   const enqueued = await put(db, event, jobs, placeOf);
-  await wakeWorkers(event, jobs, enqueued);
+  await wakeWorkers(event, db, jobs, enqueued);
   const status = enqueued.some(({ outcome, pruned }) => outcome === 'created' && !pruned) ? 201 : 200;
   return json(status, {
     jobs: enqueued.map(({ id, outcome, pruned }) => ({ id, outcome, ...(pruned && { pruned }) })),

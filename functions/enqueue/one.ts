@@ -21,7 +21,9 @@ const ESCAPED = 3;
 export async function enqueueOne(event: HttpEvent, db: Database): Promise<HttpAnswer> {
   const job = await requestedJob(event);
   const [enqueued] = (await put(db, event, [job], () => ({ pointer: '' }))) as [Enqueued];
-  const [answered] = await Promise.all([answer(db, job.kind, enqueued), wakeWorkers(event, [job], [enqueued])]);
+  // The wake's statement goes first: while Lambda is asked, the job is read back.
+  const woken = wakeWorkers(event, db, [job], [enqueued]);
+  const [answered] = await Promise.all([answer(db, job.kind, enqueued), woken]);
   return answered;
 }
 

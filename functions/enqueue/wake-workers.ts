@@ -1,3 +1,4 @@
+import type { Database } from '../lambda/database.ts';
 import { type HttpEvent, logOf } from '../lambda/http.ts';
 import { wake } from '../lambda/wake.ts';
 import { DEFAULTS } from '../queue/contract.ts';
@@ -7,9 +8,14 @@ import type { Enqueued, NewJob } from '../queue/enqueue.ts';
 const CLOCK_MS = 1000;
 
 /** Wakes the workers of the queues into which a request has put something that is due: to be called after its commit. */
-export async function wakeWorkers(event: HttpEvent, jobs: readonly NewJob[], enqueued: readonly Enqueued[]) {
+export async function wakeWorkers(
+  event: HttpEvent,
+  db: Database,
+  jobs: readonly NewJob[],
+  enqueued: readonly Enqueued[],
+): Promise<void> {
   const due = jobs.filter((job, at) => isNews(job, enqueued[at]) && isDue(job));
-  await wake([...new Set(due.map(({ queue = DEFAULTS.queue }) => queue))], logOf('enqueue', event));
+  await wake(db, [...new Set(due.map(({ queue = DEFAULTS.queue }) => queue))], logOf('enqueue', event));
 }
 
 /** Whoever put the other job in that stands for this one has woken workers, or its time had not come. */

@@ -1,11 +1,12 @@
-import { INSTANT_LINGER_SECONDS } from '../../lib/settings.ts';
+import type { Db } from '../../functions/queue/db.ts';
 import { deadJob, statusOf } from '../support/factories.ts';
 import { beforeEach, vi } from '../support/fixtures.ts';
 import { startLambdaApi } from '../support/lambda-api.ts';
+import { declaredSchedule } from '../support/schedules.ts';
 import { test as base, describe, expect } from './api.ts';
 
 const WAKE_FUNCTIONS = JSON.stringify({ '*': 'Queue-Work', reports: 'Queue-WorkReports', mail: 'Queue-Work' });
-const TICK = { type: 'Event', event: { slot: 0 } };
+const WAKE = { type: 'Event', event: { slot: 0, woken: true } };
 
 /** `lambda`: where workers are woken; `warnings`: what the functions have logged so far. */
 const test = base
@@ -31,7 +32,10 @@ const test = base
     return () => spy.mock.calls.map(([line]) => JSON.parse(String(line)));
   });
 
-// A sandbox of its own for each test, which has woken nobody yet.
+/** As two seconds later. */
+const wakesAreOver = (db: Db) => db.query('DELETE FROM millrace.wakes');
+
+// A sandbox of its own for each test.
 beforeEach(() => {
   vi.resetModules();
 });
@@ -46,10 +50,10 @@ describe('a job that is put in', () => {
       response.writeHead(202).end();
     };
     expect((await call('POST', '/jobs', greet())).status).toBe(201);
-    expect(lambda.invoked).toEqual([{ name: 'Queue-Work', ...TICK }]);
+    expect(lambda.invoked).toEqual([{ name: 'Queue-Work', ...WAKE }]);
     expect(found).toEqual([[{ kind: 'hello.greet', queue: 'default' }]]);
     expect((await call('POST', '/jobs', greet({ queue: 'reports' }))).status).toBe(201);
-    expect(lambda.invoked.at(1)).toEqual({ name: 'Queue-WorkReports', ...TICK });
+    expect(lambda.invoked.at(1)).toEqual({ name: 'Queue-WorkReports', ...WAKE });
   });
 
   test.for([
@@ -95,7 +99,7 @@ describe('what operators make due', () => {
     await call('POST', `/jobs/${id}/redrive`);
     expect(lambda.invoked.map(({ name }) => name)).toEqual(['Queue-WorkReports']);
     expect(await statusOf(db, id)).toBe('pending');
-    vi.resetModules();
+    await wakesAreOver(db);
     await deadJob(db);
     await call('POST', '/jobs/redrive', { body: { kind: 'test.kind', dry_run: true } });
     await call('POST', '/jobs/redrive', { body: { kind: 'no.such' } });
@@ -108,38 +112,57 @@ describe('what operators make due', () => {
     ]);
   });
 
-  test('a queue that goes on wakes its worker, a kind all of them', async ({ call, lambda }) => {
+  test('a queue that goes on wakes its worker, a kind all of them', async ({ call, db, lambda }) => {
     await call('POST', '/queues/reports/pause');
     await call('POST', '/queues/mail/resume');
     expect(lambda.invoked, 'nothing had been paused').toEqual([]);
     await call('POST', '/queues/reports/resume');
     expect(lambda.invoked.map(({ name }) => name)).toEqual(['Queue-WorkReports']);
-    vi.resetModules();
+    await wakesAreOver(db);
     await call('POST', '/kinds/hello.greet/pause');
     await call('POST', '/kinds/hello.greet/resume');
     expect(lambda.invoked).toHaveLength(3);
   });
+
+  test('a schedule that is fired wakes the worker of its queue; one that goes on has nothing due', async ({
+    call,
+    db,
+    lambda,
+  }) => {
+    const name = await declaredSchedule(db, { queue: 'reports' });
+    await call('POST', `/schedules/${name}/pause`);
+    await call('POST', `/schedules/${name}/resume`);
+    expect(lambda.invoked).toEqual([]);
+    expect((await call('POST', `/schedules/${name}/fire`)).status).toBe(201);
+    expect(lambda.invoked).toEqual([{ name: 'Queue-WorkReports', ...WAKE }]);
+  });
 });
 
 describe('a wake', () => {
-  test('comes once in two seconds for each worker: it asks for longer than that', async ({ call, lambda }) => {
-    const now = vi.spyOn(Date, 'now');
-    const at = Date.now();
-    const enqueuedAt = async (ms: number) => {
-      now.mockReturnValue(at + ms);
-      await call('POST', '/jobs', greet());
-      return lambda.invoked.length;
+  test('comes where nobody claims, and once in two seconds: whatever other sandboxes have sent', async ({
+    call,
+    db,
+    lambda,
+  }) => {
+    const invokedBy = async (request: object) => {
+      const before = lambda.invoked.length;
+      await call('POST', '/jobs', request);
+      return lambda.invoked.slice(before).map(({ name }) => name);
     };
-    try {
-      expect(await enqueuedAt(0)).toBe(1);
-      expect(await enqueuedAt(1999)).toBe(1);
-      expect(await enqueuedAt(2000)).toBe(2);
-      expect(await enqueuedAt(-3_600_000), 'the clock was set back').toBe(3);
-    } finally {
-      now.mockRestore();
-    }
-    // The worker starts after it was woken, and the last job that wakes nobody comes before these two seconds are over.
-    expect(INSTANT_LINGER_SECONDS).toBeGreaterThan(2);
+    expect(await invokedBy(greet())).toEqual(['Queue-Work']);
+    vi.resetModules();
+    expect(await invokedBy(greet()), 'another sandbox').toEqual([]);
+    expect(await invokedBy(greet({ queue: 'reports' })), 'another worker').toEqual(['Queue-WorkReports']);
+    await wakesAreOver(db);
+    expect(await invokedBy(greet())).toEqual(['Queue-Work']);
+    await wakesAreOver(db);
+    await db.query(
+      `INSERT INTO millrace.slots (worker, slot, token, started_at, present_until)
+       VALUES ('Queue-Work', 2, gen_random_uuid(), clock_timestamp(), clock_timestamp() + interval '10 seconds')`,
+    );
+    expect(await invokedBy(greet()), 'somebody claims').toEqual([]);
+    await db.query('UPDATE millrace.slots SET present_until = clock_timestamp()');
+    expect(await invokedBy(greet()), 'who has left').toEqual(['Queue-Work']);
   });
 
   test('that Lambda does not answer costs a second, and no job', async ({ call, db, lambda, warnings }) => {

@@ -5,6 +5,7 @@ import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { problemsOf } from '../../bin/pack/check.ts';
 import { missingPeer } from '../../cli/missing-peer.ts';
+import { startLambdaApi } from '../support/lambda-api.ts';
 import { type Built, built, root } from './built.ts';
 
 let own: Built;
@@ -85,6 +86,27 @@ test('a producer needs no peer for ./client, and zod alone for ./queue', async (
   expect(await run(enqueues)).toMatch(/Cannot find package 'zod'/);
   await own.link('zod');
   expect(await run(enqueues)).toBe('function');
+});
+
+test('a producer that wakes workers brings no SDK: it is in the package', async () => {
+  const lambda = await startLambdaApi();
+  try {
+    const wakes = `
+      Object.assign(process.env, {
+        WAKE_FUNCTIONS: '{"*": "Shop-Work", "video": "Shop-Video"}',
+        AWS_ENDPOINT_URL_LAMBDA: '${lambda.url}',
+        AWS_REGION: 'us-east-1',
+        AWS_ACCESS_KEY_ID: 'test',
+        AWS_SECRET_ACCESS_KEY: 'test',
+      });
+      const { wake } = await import('millrace/wake');
+      const nobodyThere = { query: async (_, [workers]) => ({ rows: workers.map((worker) => ({ worker })) }) };
+      console.log(JSON.stringify(await wake(nobodyThere, ['video'])));`;
+    expect(await run(wakes)).toBe('{"started":["Shop-Video"]}');
+    expect(lambda.invoked).toEqual([{ name: 'Shop-Video', type: 'Event', event: { slot: 0, woken: true } }]);
+  } finally {
+    await lambda.close();
+  }
 });
 
 test('what the construct needs and the project lacks is named', { timeout: 60_000 }, async () => {

@@ -16,7 +16,7 @@ export interface CostLine {
 const { perHour, perMonth, perUse, hoursAMonth } = prices;
 const MINUTES_A_MONTH = hoursAMonth * 60;
 
-/** Seconds that a run is billed for beyond what it lingers, when there is nothing to do: connect, look, write, leave. */
+/** Seconds that a run is billed for when there is nothing to do: connect, look, leave. */
 const IDLE_RUN_SECONDS = { work: 0.2, reap: 0.5 };
 /** Bytes that CloudWatch Logs takes for one idle run: platform lines, a summary, metrics. */
 const LOG_BYTES_A_RUN = 1500;
@@ -108,10 +108,10 @@ function runs(template: Template): CostLine[] {
   ];
 }
 
-/** Only slot 0 lingers. */
-function billedSeconds({ WORKER_LINGER_SECONDS }: Properties, { slot }: { slot?: number }): number {
+/** With `second` the first slot is always held: the run of each tick is there for a minute. All others find nothing, and leave. */
+function billedSeconds({ WORKER_PICKUP }: Properties, { slot }: { slot?: number }): number {
   if (slot === undefined) return IDLE_RUN_SECONDS.reap;
-  return slot === 0 ? Math.max(IDLE_RUN_SECONDS.work, Number(WORKER_LINGER_SECONDS)) : IDLE_RUN_SECONDS.work;
+  return WORKER_PICKUP === 'second' && slot === 0 ? 60 : IDLE_RUN_SECONDS.work;
 }
 
 /** CloudWatch charges for each metric that an alarm looks at. */
