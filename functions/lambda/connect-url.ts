@@ -5,6 +5,12 @@ import { tlsFor } from './tls.ts';
 
 /** Milliseconds. */
 const CONNECT_TIMEOUT_MS = 5000;
+/**
+ * Milliseconds of silence after which a connection is probed. Linux waits two hours by itself; a NAT gateway forgets a
+ * silent connection after 350 s, as it is when a job's own statement takes long, and tells nobody.
+ * https://docs.aws.amazon.com/vpc/latest/userguide/nat-gateway-troubleshooting.html
+ */
+const KEEPALIVE_MS = 30_000;
 
 /** Opens a connection that is named `millrace-<name>` in pg_stat_activity. */
 export async function open(name: string, config: pg.ClientConfig): Promise<pg.Client> {
@@ -12,6 +18,7 @@ export async function open(name: string, config: pg.ClientConfig): Promise<pg.Cl
     application_name: `millrace-${name}`,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEPALIVE_MS,
     ...config,
   });
   // A connection that breaks while nobody is looking must not end the process; its next statement says so.

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueryResultRow } from 'pg';
+import { reconnectDelay } from '../queue/backoff.ts';
 import type { Answer, Db } from '../queue/db.ts';
 import { MillraceError } from '../queue/errors.ts';
 import { faultOf, sqlState } from '../queue/postgres-error.ts';
@@ -65,13 +67,15 @@ function unavailable(error: unknown): never {
 
 /**
  * Runs statements that are harmless to repeat, once more if the connection got lost under them: what a thawed sandbox
- * or a failover leaves behind is mended before anybody sees it.
+ * or a failover leaves behind is mended before anybody sees it. A server that itself says no (full, going down, starting
+ * up, read-only) is asked again a moment later, each at another one: all functions hear it at once.
  */
 export async function resent<T>(statements: () => Promise<T>): Promise<T> {
   try {
     return await statements();
   } catch (error) {
     if (faultOf(error) !== 'lost' || error instanceof ConfigurationError) throw error;
+    if (sqlState(error) !== undefined) await sleep(reconnectDelay(1));
     return await statements();
   }
 }

@@ -11,6 +11,7 @@ export interface Connection extends Db {
 /**
  * Opens one connection: `async () => { const client = new Client(…); await client.connect(); return client; }`.
  * Leave out pg's own `query_timeout`: the run watches the time itself, and a job's transaction may take as long as the job.
+ * What it rejects with is retried until the run's end, but for refused logins and errors whose `code` is `configuration`.
  */
 export type Connect = () => Promise<Connection>;
 

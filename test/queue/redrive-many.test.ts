@@ -220,8 +220,8 @@ describe('50,000 dead jobs', () => {
       ({ next } = await redriveMany(db, { filter: everything, limit: 1000, after: next }));
     // The connection dies under the next page, before it is decided.
     const victim = await openClient(databaseUrl);
-    const { rows: backend } = await victim.query('SELECT pg_backend_pid() AS pid');
     await victim.query('BEGIN');
+    const { rows: backend } = await victim.query('SELECT pg_backend_pid() AS pid');
     await redriveMany(victim, { filter: everything, limit: 1000, after: next });
     await db.query('SELECT pg_terminate_backend($1)', [backend[0].pid]);
     await victim.end().catch(() => {});

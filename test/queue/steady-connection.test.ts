@@ -7,12 +7,13 @@ import {
   SteadyConnection,
 } from '../../functions/queue/steady-connection.ts';
 import { connectTo, until } from '../lifecycle/ground.ts';
-import { expect, test, vi } from '../support/fixtures.ts';
+import { expect, inject, test, vi } from '../support/fixtures.ts';
 
+// A server's connection is what they look at, so they go past the pooler where there is one; test/pooler looks at that.
 const pidOf = async (db: Db) => (await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
 
-test('it connects when first needed, and stays connected', async ({ databaseUrl }) => {
-  const connect = vi.fn(connectTo(databaseUrl));
+test('it connects when first needed, and stays connected', async ({ directUrl }) => {
+  const connect = vi.fn(connectTo(directUrl));
   const connection = new SteadyConnection(connect, () => 5_000);
   expect(connect).not.toHaveBeenCalled();
   expect(await pidOf(connection)).toBe(await pidOf(connection));
@@ -22,10 +23,10 @@ test('it connects when first needed, and stays connected', async ({ databaseUrl 
 
 test('a statement beyond its deadline is given up with its connection, and the next gets another', async ({
   db,
-  databaseUrl,
+  directUrl,
 }) => {
   let timeoutMs = 5_000;
-  const connection = new SteadyConnection(connectTo(databaseUrl), () => timeoutMs);
+  const connection = new SteadyConnection(connectTo(directUrl), () => timeoutMs);
   const pid = await pidOf(connection);
   timeoutMs = 50;
   await expect(connection.query('SELECT pg_sleep(20)')).rejects.toBeInstanceOf(DatabaseTimeoutError);
@@ -37,9 +38,9 @@ test('a statement beyond its deadline is given up with its connection, and the n
 
 test('a connection that is ended from outside while idle ends no process, and the next statement gets another', async ({
   db,
-  databaseUrl,
+  directUrl,
 }) => {
-  const connection = new SteadyConnection(connectTo(databaseUrl), () => 5_000);
+  const connection = new SteadyConnection(connectTo(directUrl), () => 5_000);
   const session = await connection.session();
   const pid = await pidOf(session);
   await db.query('SELECT pg_terminate_backend($1)', [pid]);
@@ -49,8 +50,24 @@ test('a connection that is ended from outside while idle ends no process, and th
   await connection.close();
 });
 
-test('an error that the server answers leaves the connection as it is', async ({ databaseUrl }) => {
-  const connection = new SteadyConnection(connectTo(databaseUrl), () => 5_000);
+test.each([
+  ['was frozen for longer than a minute', 61_000],
+  ['has its clock set back by hours', -7_200_000],
+])('a connection of a process that %s is replaced before use; a younger one is not', async (_, ms) => {
+  const connect = vi.fn(connectTo(inject('serverUrl')));
+  const connection = new SteadyConnection(connect, () => 5_000);
+  const pid = await pidOf(connection);
+  const began = Date.now();
+  const now = vi.spyOn(Date, 'now').mockReturnValue(began + 59_000);
+  expect(await pidOf(connection)).toBe(pid);
+  now.mockReturnValue(began + 59_000 + ms);
+  expect(await pidOf(connection)).not.toBe(pid);
+  expect(connect).toHaveBeenCalledTimes(2);
+  await connection.close();
+});
+
+test('an error that the server answers leaves the connection as it is', async ({ directUrl }) => {
+  const connection = new SteadyConnection(connectTo(directUrl), () => 5_000);
   const pid = await pidOf(connection);
   await expect(connection.query('SELECT 1/0')).rejects.toMatchObject({ code: '22012' });
   await expect(connection.query('SELECT nonsense')).rejects.toMatchObject({ code: '42703' });
@@ -59,9 +76,9 @@ test('an error that the server answers leaves the connection as it is', async ({
 });
 
 test('a server that turned read-only is left, so that the next connection finds the new primary', async ({
-  databaseUrl,
+  directUrl,
 }) => {
-  const connection = new SteadyConnection(connectTo(databaseUrl), () => 5_000);
+  const connection = new SteadyConnection(connectTo(directUrl), () => 5_000);
   const pid = await pidOf(connection);
   await connection.query('SET default_transaction_read_only = on');
   await expect(connection.query('DELETE FROM millrace.live_jobs')).rejects.toMatchObject({ code: '25006' });
@@ -69,11 +86,11 @@ test('a server that turned read-only is left, so that the next connection finds 
   await connection.close();
 });
 
-test('a connection that comes about after its time is ended', async ({ databaseUrl }) => {
+test('a connection that comes about after its time is ended', async ({ directUrl }) => {
   let late: pg.Client | undefined;
   const slow: Connect = async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
-    late = new pg.Client({ connectionString: databaseUrl });
+    late = new pg.Client({ connectionString: directUrl });
     await late.connect();
     return late;
   };
@@ -83,8 +100,8 @@ test('a connection that comes about after its time is ended', async ({ databaseU
   await new Promise<void>((resolve) => client.once('end', () => resolve()));
 });
 
-test('a closed one refuses, also a statement that was waiting for its connection', async ({ databaseUrl }) => {
-  const connection = new SteadyConnection(connectTo(databaseUrl), () => 5_000);
+test('a closed one refuses, also a statement that was waiting for its connection', async ({ directUrl }) => {
+  const connection = new SteadyConnection(connectTo(directUrl), () => 5_000);
   const waiting = connection.query('SELECT 1');
   await connection.close();
   await expect(waiting).rejects.toThrow('closed');

@@ -252,7 +252,8 @@ test('given up, it is rolled back and its connection is free for others', async 
     concurrency: 1,
     transactions: 1,
     // Given up after 2.5 s and due again a second later at the earliest: not within this run.
-    lingerSeconds: 3.4,
+    lingerSeconds: Infinity,
+    claimSeconds: 3.4,
   });
   expect(await running).toMatchObject({ claimed: 2, completed: 1, retried: 1 });
   expect(wentOn).toContain('the transaction is over');

@@ -175,9 +175,9 @@ describe('retention', () => {
     expect(await partitionsOf(pool, 'payloads')).toContain(day);
   });
 
-  test('the oldest partition grows without being read under the lock', async ({ own: { url, pool } }) => {
+  test('the oldest partition grows without being read under the lock', async ({ own: { directUrl, pool } }) => {
     await layPastDays(pool, 10);
-    const client = await openClient(url);
+    const client = await openClient(directUrl);
     const said: (string | undefined)[] = [];
     client.on('notice', ({ message }) => said.push(message));
     await client.query('SET client_min_messages = debug1');
@@ -370,11 +370,11 @@ describe('others at work', () => {
   });
 
   test('it needs no more rights than to call the function, and nobody has that by default', async ({
-    own: { url, pool },
+    own: { directUrl, pool },
   }) => {
     const role = `worker_${randomUUID().slice(0, 8)}`;
     await pool.query(`CREATE ROLE ${role}`);
-    const client = await openClient(url);
+    const client = await openClient(directUrl);
     try {
       await pool.query(`GRANT USAGE ON SCHEMA millrace TO ${role}`);
       await client.query(`SET ROLE ${role}`);
@@ -388,8 +388,8 @@ describe('others at work', () => {
     }
   });
 
-  test('it leaves the settings of the session as they were', async ({ own: { url } }) => {
-    const client = await openClient(url);
+  test('it leaves the settings of the session as they were', async ({ own: { directUrl } }) => {
+    const client = await openClient(directUrl);
     await client.query('BEGIN');
     await upkeep(client, { keepDays: 7, aheadDays: 9 });
     const { rows } = await client.query(

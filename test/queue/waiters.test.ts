@@ -165,9 +165,9 @@ describe('a look', () => {
   });
 
   test('counts the connections of its name that wait and were there before it, and no others', async ({
-    databaseUrl,
+    directUrl,
   }) => {
-    const url = (name: string) => `${databaseUrl}?application_name=${name}`;
+    const url = (name: string) => `${directUrl}?application_name=${name}`;
     const open = async (name: string) => openClient(url(name));
     const clients = [await open('waits'), await open('waits'), await open('other'), await open('waits')];
     const ahead = async () => {

@@ -3,18 +3,29 @@ import pg from 'pg';
 
 export interface Database {
   readonly url: string;
+  /** The same database, past the pooler that `url` and `pool` may go through. */
+  readonly directUrl: string;
   readonly pool: pg.Pool;
   drop(): Promise<void>;
 }
 
-/** A database of its own on the server; a copy of `template`, or an empty one. */
-export async function createDatabase(serverUrl: string, template = 'template0'): Promise<Database> {
+/**
+ * A database of its own on the server; a copy of `template`, or an empty one.
+ * `poolerUrl`: of a pooler in front of the server, through which it is used.
+ */
+export async function createDatabase(
+  serverUrl: string,
+  template = 'template0',
+  poolerUrl: string = serverUrl,
+): Promise<Database> {
   const name = `millrace_test_${randomBytes(6).toString('hex')}`;
   await onServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
-  const url = inDatabase(serverUrl, name);
+  const url = inDatabase(poolerUrl, name);
+  if (poolerUrl !== serverUrl) await spread(url);
   const pool = openPool(url);
   return {
     url,
+    directUrl: inDatabase(serverUrl, name),
     pool,
     drop: async () => {
       // Also ends what a failed test has left waiting, for which the pool would wait.
@@ -50,4 +61,11 @@ export function inDatabase(url: string, database: string): string {
 export async function onServer(url: string, statement: string): Promise<void> {
   const client = await openClient(url);
   await client.query(statement).finally(() => client.end());
+}
+
+/** Makes a pooler open two connections to the database at once, between which transactions go to and fro from then on. */
+async function spread(url: string): Promise<void> {
+  const clients = await Promise.all([openClient(url), openClient(url)]);
+  await Promise.all(clients.map((client) => client.query('BEGIN')));
+  await Promise.all(clients.map((client) => client.query('ROLLBACK').then(() => client.end())));
 }

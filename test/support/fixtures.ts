@@ -8,13 +8,14 @@ export { openClient, openPool } from './database.ts';
 /**
  * `db`: a pool on a migrated database that belongs to this test file, its tables empty when a test begins.
  * `databaseUrl`: the same database, for what opens its own connections.
+ * `directUrl`: likewise, for what needs a session, in the project whose statements go through a pooler too.
  * `own`: another migrated database, of this test alone, for what changes more than rows.
  * Not for `test.concurrent`: the tests of a file share `db`.
  */
 export const test = plain
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the dependencies of a fixture from this pattern
   .extend('fileDatabase', { scope: 'file' }, async ({}, { onCleanup }) => {
-    const database = await createDatabase(inject('serverUrl'), inject('templateName'));
+    const database = await createDatabase(inject('serverUrl'), inject('templateName'), inject('poolerUrl'));
     onCleanup(() => database.drop());
     return database;
   })
@@ -24,9 +25,10 @@ export const test = plain
   })
   .extend('db', async ({ emptyDatabase }) => emptyDatabase.pool)
   .extend('databaseUrl', async ({ emptyDatabase }) => emptyDatabase.url)
+  .extend('directUrl', async ({ emptyDatabase }) => emptyDatabase.directUrl)
   // biome-ignore lint/correctness/noEmptyPattern: as above
   .extend('own', async ({}, { onCleanup }): Promise<Database> => {
-    const database = await createDatabase(inject('serverUrl'), inject('templateName'));
+    const database = await createDatabase(inject('serverUrl'), inject('templateName'), inject('poolerUrl'));
     onCleanup(() => database.drop());
     return database;
   });

@@ -6,6 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { migrationsDirectory } from '../../functions/migrate/directory.ts';
 import { migrate } from '../../functions/migrate/runner.ts';
 import { inDatabase, onServer, openClient } from './database.ts';
+import { startPgbouncer } from './pgbouncer.ts';
 import { provideServer } from './server.ts';
 
 declare module 'vitest' {
@@ -14,6 +15,10 @@ declare module 'vitest' {
     postgresMajor: number;
     /** URL of the maintenance database of this project's server; the role may create databases. */
     serverUrl: string;
+    /** Set by the project: what tests do goes through a PgBouncer in transaction mode. */
+    pooled: boolean;
+    /** URL of the maintenance database by way of the project's pooler; undefined: it has none. */
+    poolerUrl: string | undefined;
     /** A migrated database that nobody is connected to: `CREATE DATABASE … TEMPLATE`. */
     templateName: string;
     /** A folder for what is made once for all test files. */
@@ -35,10 +40,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   project.provide('serverUrl', server.url);
   project.provide('templateName', templateName);
+  const pooler = project.config.provide?.pooled ? await startPgbouncer(server.url) : undefined;
+  project.provide('poolerUrl', pooler?.url);
   const sharedDirectory = await mkdtemp(join(tmpdir(), 'millrace-shared-'));
   project.provide('sharedDirectory', sharedDirectory);
   return async () => {
     await rm(sharedDirectory, { recursive: true, force: true });
+    await pooler?.stop();
     if (server.lasting) await onServer(server.url, `DROP DATABASE IF EXISTS ${templateName} WITH (FORCE)`);
     await server.stop();
   };
