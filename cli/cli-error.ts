@@ -5,7 +5,7 @@ export const EXIT = {
   failed: 1,
   /** The command line is wrong. */
   usage: 2,
-  /** There is no such job, or it is in a state in which that cannot be done. */
+  /** There is no such job or schedule, or it is in a state in which that cannot be done. */
   notThere: 3,
   /** The API or the database cannot be reached, or does not let this caller. */
   unreachable: 4,

@@ -53,6 +53,11 @@ export const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
       summary: 'how many jobs wait, run and died, by kind, and what keeps them waiting',
       define: async (program) => (await import('./stats.ts')).stats(program),
     },
+    {
+      name: 'schedules',
+      summary: 'recurring jobs: when each fires next, and what became of the last time',
+      define: async (program) => (await import('./schedules.ts')).schedules(program),
+    },
   ],
   'Intervene:': [
     {
@@ -67,13 +72,18 @@ export const COMMANDS: Readonly<Record<string, readonly CommandEntry[]>> = {
     },
     {
       name: 'pause',
-      summary: 'start no more jobs of a queue or a kind',
+      summary: 'start no more jobs of a queue or a kind, or make no more of a schedule',
       define: async (program) => (await import('./pause.ts')).pause(program),
     },
     {
       name: 'resume',
-      summary: 'start the jobs of a paused queue or kind again',
+      summary: 'go on with a paused queue, kind or schedule',
       define: async (program) => (await import('./pause.ts')).resume(program),
+    },
+    {
+      name: 'fire',
+      summary: 'make a job of a schedule now',
+      define: async (program) => (await import('./fire.ts')).fire(program),
     },
     {
       name: 'erase',

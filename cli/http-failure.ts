@@ -13,8 +13,10 @@ const ROLE: Readonly<Record<Doing, string>> = {
 
 const EXITS: Readonly<Record<string, ExitCode>> = {
   'no-such-job': EXIT.notThere,
+  'no-such-schedule': EXIT.notThere,
   'wrong-state': EXIT.notThere,
   'unique-key-taken': EXIT.notThere,
+  'schedule-overlap': EXIT.notThere,
   // Ids have been read already: it is a path that the API reads as one.
   'invalid-id': EXIT.unreachable,
   'no-such-route': EXIT.unreachable,

@@ -9,6 +9,7 @@ import { terminal } from './terminal.ts';
 interface Options extends TargetOptions {
   readonly queue?: string;
   readonly kind?: string;
+  readonly schedule?: string;
   readonly json?: boolean;
 }
 
@@ -24,36 +25,39 @@ function define(program: Command, verb: 'pause' | 'resume', help: string): void 
   withTarget(program.command(verb), { acts: true })
     .option('--queue <name>', 'all of its kinds', nameArgument)
     .option('--kind <name>', 'in every queue', nameArgument)
+    .option('--schedule <name>', 'its fire times', nameArgument)
     .option('--json', 'print JSON')
     .addHelpText('after', help)
-    .action(async ({ queue: ofQueue, kind, json, ...target }: Options) => {
-      const what = pausable(ofQueue, kind);
+    .action(async ({ queue: ofQueue, kind, schedule, json, ...target }: Options) => {
+      const what = pausable({ queue: ofQueue, kind, schedule });
       const { withQueue } = await import('./queue.ts');
       const answer = await withQueue(target, (queue) => queue[verb](what));
-      if (json) showJson(answer);
-      else
-        terminal.show(
-          `${kind === undefined ? `queue ${ofQueue}` : `kind ${kind}`}\t${answer.paused ? 'paused' : 'resumed'}`,
-        );
+      if (json) return showJson(answer);
+      const [[scope, name] = []] = Object.entries(what);
+      terminal.show(`${scope} ${name}\t${answer.paused ? 'paused' : 'resumed'}`);
     });
 }
 
-function pausable(queue: string | undefined, kind: string | undefined): Target {
-  if (queue !== undefined && kind === undefined) return { queue };
-  if (kind !== undefined && queue === undefined) return { kind };
-  throw new CliError('Give --queue or --kind, one of them.', EXIT.usage);
+/** The one that is given. */
+function pausable(options: Readonly<Record<'queue' | 'kind' | 'schedule', string | undefined>>): Target {
+  const given = Object.entries(options).filter(([, name]) => name !== undefined);
+  if (given.length === 1) return Object.fromEntries(given) as unknown as Target;
+  throw new CliError('Give --queue, --kind or --schedule, one of them.', EXIT.usage);
 }
 
 const PAUSE_HELP = `
-It counts from the next claim on; jobs that run go on. Jobs can still be put in, and wait. Pausing twice does no harm.
+Of a queue or a kind it counts from the next claim on; jobs that run go on. Jobs can still be put in, and wait. Of a schedule the
+fire times pass without a job, and are not made up for. Pausing twice does no harm.
 
 Examples:
   npx millrace pause --kind invoice.send
-  npx millrace pause --queue emails`;
+  npx millrace pause --queue emails
+  npx millrace pause --schedule report.nightly`;
 
 const RESUME_HELP = `
-What had become due meanwhile is started at once.
+What had become due meanwhile is started at once. A schedule goes on with its next fire time.
 
 Examples:
   npx millrace resume --kind invoice.send
-  npx millrace resume --queue emails`;
+  npx millrace resume --queue emails
+  npx millrace resume --schedule report.nightly`;

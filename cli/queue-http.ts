@@ -43,12 +43,14 @@ export function httpQueue({ url, token, where }: HttpTarget): QueueAccess {
     counts: (filter) => tried('see', client.counts(filter as never, call)),
     stats: async () => statsOf(await tried('read', client.metrics(call))),
     ready: () => tried('see', client.ready(call)),
+    schedules: () => tried('read', client.schedules(call)),
     cancel: (id) => tried('act', client.cancel(id, call)),
     redrive: (id) => tried('act', client.redrive(id, call)),
     redriveStep: (filter) => tried('act', firstStep(client, filter, call)),
     erase: (id) => tried('act', client.erase(id, call)),
     pause: (target) => tried('act', client.pause(target as never, call)),
     resume: (target) => tried('act', client.resume(target as never, call)),
+    fire: (schedule) => tried('act', client.fire(schedule, call)),
     close: async () => {},
   };
 }

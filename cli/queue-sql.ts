@@ -8,7 +8,9 @@ import type { Doing } from './doing.ts';
 import type { QueueAccess } from './queue.ts';
 import { actingBySql } from './sql-acting.ts';
 import { sqlFailure } from './sql-failure.ts';
+import { pausingBySql } from './sql-pausing.ts';
 import { readingBySql } from './sql-reading.ts';
+import { schedulesBySql } from './sql-schedules.ts';
 import type { SqlTarget } from './target.ts';
 
 /** What a verb of the engine is called with here. */
@@ -44,6 +46,8 @@ export function sqlQueue({ connect, where, actor }: SqlTarget): QueueAccess {
     requestId: by.requestId,
     ...readingBySql(sql),
     ...actingBySql(sql),
+    ...pausingBySql(sql),
+    ...schedulesBySql(sql),
     close: () => connection.close(),
   };
 }

@@ -4,6 +4,7 @@ import type { Counts, Page } from '../client/list.ts';
 import type { Paused, Target as PauseTarget } from '../client/pause.ts';
 import type { Readiness } from '../client/ready.ts';
 import type { RedriveFilter, RedriveStep } from '../client/redrive.ts';
+import type { Schedule } from '../client/schedules.ts';
 import type { Ended } from '../client/wait-for.ts';
 import type { Stats } from '../functions/queue/stats.ts';
 import type { TargetOptions } from './target-options.ts';
@@ -24,7 +25,7 @@ export interface JobToEnqueue extends JobOptions {
 
 /**
  * One queue, by its API or by its database. Jobs look the same over both: those of millrace/client. What fails is a CliError with
- * the code to exit with, over both with the same `code`: `no-such-job`, `wrong-state`, `unique-key-taken`, …
+ * the code to exit with, over both with the same `code`: `no-such-job`, `wrong-state`, `schedule-overlap`, …
  */
 export interface QueueAccess {
   readonly by: 'http' | 'sql';
@@ -45,6 +46,8 @@ export interface QueueAccess {
   counts(filter: JobFilter): Promise<Counts>;
   stats(): Promise<Stats>;
   ready(): Promise<Readiness>;
+  /** By name. */
+  schedules(): Promise<readonly Schedule[]>;
 
   /** Cancelled, or with `cancelRequestedAt` while it is processing. */
   cancel(id: string): Promise<Job>;
@@ -54,6 +57,8 @@ export interface QueueAccess {
   erase(id: string): Promise<void>;
   pause(target: PauseTarget): Promise<Paused>;
   resume(target: PauseTarget): Promise<Paused>;
+  /** The job that it has made. */
+  fire(schedule: string): Promise<Job>;
 
   close(): Promise<void>;
 }

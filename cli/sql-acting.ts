@@ -1,11 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { Paused, Target } from '../client/pause.ts';
 import { afterOf, cursorAfter } from '../functions/manage/redrive-cursor.ts';
 import { cancel } from '../functions/queue/cancel.ts';
 import { insertJob } from '../functions/queue/enqueue.ts';
 import { erase } from '../functions/queue/erase.ts';
 import type { Status } from '../functions/queue/job.ts';
-import { pause, resume } from '../functions/queue/pause.ts';
 import { redrive } from '../functions/queue/redrive.ts';
 import { countRedrivable, REDRIVE_MAX, redriveMany } from '../functions/queue/redrive-many.ts';
 import { assertStorable } from '../functions/queue/storable.ts';
@@ -14,7 +12,7 @@ import type { QueueAccess } from './queue.ts';
 import type { Sql } from './queue-sql.ts';
 import { getBySql, noSuchJob } from './sql-reading.ts';
 
-type Acting = Pick<QueueAccess, 'enqueue' | 'cancel' | 'redrive' | 'redriveStep' | 'erase' | 'pause' | 'resume'>;
+type Acting = Pick<QueueAccess, 'enqueue' | 'cancel' | 'redrive' | 'redriveStep' | 'erase'>;
 
 /** How long it waits for open transactions that hold the job or its keys. */
 const PATIENCE = '3s';
@@ -64,15 +62,7 @@ export function actingBySql(sql: Sql): Acting {
       if (answer !== 'erased')
         throw wrongState(answer.wrongState, 'Only jobs that have ended can be erased; cancel it first');
     },
-    pause: (target) => pausing(sql, target, true),
-    resume: (target) => pausing(sql, target, false),
   };
-}
-
-async function pausing({ by, run }: Sql, { kind, queue }: Target, paused: boolean): Promise<Paused> {
-  const verb = paused ? pause : resume;
-  await run('act', (db) => (kind === undefined ? verb(db, 'queue', queue, by) : verb(db, 'kind', kind, by)));
-  return kind === undefined ? { queue, paused } : { kind, paused };
 }
 
 /** As the API writes times into its cursors, so that one way can go on where the other stopped. */

@@ -9,6 +9,7 @@ import { type Paused, pauseCall, type Target } from './pause.ts';
 import { type ReadinessWith, type ReadyPart, readyCall } from './ready.ts';
 import { type RedriveFilter, type Redriven, type RedriveStep, redriveSteps, total } from './redrive.ts';
 import { type Call, pathOf } from './request.ts';
+import { fireCall, type Schedule, schedulesCall } from './schedules.ts';
 import { send } from './send.ts';
 import { type Ended, type WaitOptions, waitFor } from './wait-for.ts';
 
@@ -93,14 +94,30 @@ export class Client<C extends Kinds = Kinds> {
     return this.#send({ method: 'DELETE', path: pathOf`/jobs/${id}`, read: () => {} }, options);
   }
 
-  /** `pause({ kind })`, `pause({ queue })`: none of its jobs is started from the next claim on. */
+  /**
+   * `pause({ kind })`, `pause({ queue })`: none of its jobs is started from the next claim on. `pause({ schedule })`: its fire times
+   * pass without a job.
+   */
   async pause(target: Target<KindOf<C>>, options?: CallOptions): Promise<Paused> {
     return this.#send(pauseCall(target, 'pause'), options);
   }
 
-  /** Its jobs are started again, from the next claim on. */
+  /** Its jobs are started again, from the next claim on; of a schedule, made again from its next fire time on. */
   async resume(target: Target<KindOf<C>>, options?: CallOptions): Promise<Paused> {
     return this.#send(pauseCall(target, 'resume'), options);
+  }
+
+  /** The recurring jobs that workers have declared, by name. Not for a token with the role `producer`. */
+  async schedules(options?: CallOptions): Promise<Schedule[]> {
+    return this.#send(schedulesCall(), options);
+  }
+
+  /**
+   * Makes a job of a schedule now, also while that is paused. Refused (`schedule-overlap`, with its `job_id`) while another of its
+   * jobs is live, unless it lets them overlap.
+   */
+  async fire(schedule: string, options?: CallOptions): Promise<Job> {
+    return this.#send(fireCall(schedule), options);
   }
 
   /**

@@ -10,4 +10,5 @@ export type { CallOptions, ClientOptions } from './options.ts';
 export type { Paused, Target } from './pause.ts';
 export type { DatabaseVitals, Readiness, ReadinessWith, ReadyPart } from './ready.ts';
 export type { RedriveFilter, Redriven, RedriveStep } from './redrive.ts';
+export type { Schedule } from './schedules.ts';
 export type { Ended, WaitOptions } from './wait-for.ts';

@@ -5,7 +5,7 @@ export interface Readiness {
   readonly schemaVersion: number;
   /** Seconds since the oldest due job became due; 0 if none is. */
   readonly lagSeconds: number;
-  readonly paused: readonly { readonly scope: 'kind' | 'queue'; readonly name: string }[];
+  readonly paused: readonly { readonly scope: 'kind' | 'queue' | 'schedule'; readonly name: string }[];
   /** Kinds with a due job that no worker has. */
   readonly unclaimedKinds: readonly string[];
   /** Queues with a pending job that no worker serves. */

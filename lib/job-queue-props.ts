@@ -20,7 +20,10 @@ export type DatabaseAuth = 'secret' | 'iam';
 export type Auth = 'token' | 'iam' | JwtAuth;
 
 export interface JobQueueProps {
-  /** Path of the module that exports `contracts`. It is loaded at synth, and goes into the functions that must know the kinds. */
+  /**
+   * Path of the module that exports `contracts`, and `schedules` if jobs recur. It is loaded at synth, and goes into the functions
+   * that must know the kinds.
+   */
   readonly contracts: string;
   /** Path of the module that exports `processors`. It goes into the workers' bundles alone. */
   readonly processors: string;
@@ -51,7 +54,8 @@ export interface JobQueueProps {
   readonly databaseAuth?: DatabaseAuth;
   /**
    * How soon a due job is picked up. `second`: a worker is always there and looks every 100 ms. `instant`: the API starts a
-   * worker when none is there; jobs put in by SQL wait for the minute's tick, or for a wake. `minute`: by the tick only.
+   * worker when none is there; jobs put in by SQL, delayed jobs and recurring ones wait for the minute's tick, or for a wake.
+   * `minute`: by the tick only. docs/choosing.md has what each costs.
    * @default 'second'
    */
   readonly pickup?: Pickup;
@@ -118,14 +122,18 @@ export interface WorkerProps {
   readonly memory?: Size;
   /**
    * How long one run may take: at least 10 s longer than the longest kind of its queues, at most 15 minutes.
-   * @default - the time it lingers, then the longest kind of its queues and 10 s; from 2 to 15 minutes
+   * @default - a minute, then the longest kind of its queues and 10 s; from 2 to 15 minutes
    */
   readonly timeout?: Duration;
   /** How many jobs it runs at the same time, 1 to 1,000. @default 10 */
   readonly concurrency?: number;
   /** How many of them can be in `ctx.transaction` at the same time, each on a connection of its own; 0 to 100. @default 2 */
   readonly transactions?: number;
-  /** How many of it start each minute, 1 to 100; those above one leave at once when nothing is due. @default 1 */
+  /**
+   * Slots, 1 to 100: how many of it start each minute. Those above one stay only if what is due is more than those below are
+   * done with in 10 s.
+   * @default 1
+   */
   readonly max?: number;
 }
 

@@ -84,7 +84,8 @@ export class Functions {
       ...fn,
       handler,
       timeoutSeconds,
-      environment: sandboxEnvironment({ ...fn, variables }, this.#own, this.#shell),
+      // The name by which others start it, since by it they look whether it is there.
+      environment: sandboxEnvironment({ ...fn, name: lambdaName(stack, id), variables }, this.#own, this.#shell),
     };
   }
 }

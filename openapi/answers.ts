@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { PROBLEMS } from '../functions/lambda/problems.ts';
 import { STATUSES } from '../functions/queue/job.ts';
+import { FIRE_OUTCOMES } from '../functions/queue/list-schedules.ts';
 
 /*
  * What the API answers with. Strict, so that a member which nobody described fails the tests; in the document they are
@@ -53,7 +54,12 @@ const view = {
   started_at: time.nullable().describe('Begin of the latest attempt.'),
   finished_at: time.nullable().describe('When it ended: completed, dead or cancelled.'),
   cancel_requested_at: time.nullable().describe('Somebody asked for the running job to stop.'),
-  request_id: z.string().nullable().describe('`X-Request-Id` of the request that put it in.'),
+  request_id: z
+    .string()
+    .nullable()
+    .describe(
+      '`X-Request-Id` of the request that put it in; `schedule/<name>/<fire time>` of what a schedule has made.',
+    ),
   idempotency_key: z.string().nullable(),
   unique_key: z.string().nullable(),
   progress: progress
@@ -121,6 +127,45 @@ const matched = z.strictObject({
 const paused = z.boolean().describe('Whether workers leave its jobs alone. Jobs that run already go on.');
 const pausedQueue = z.strictObject({ queue: z.string(), paused });
 const pausedKind = z.strictObject({ kind: z.string(), paused });
+const pausedSchedule = z.strictObject({
+  schedule: z.string(),
+  paused: z.boolean().describe('Whether its fire times pass without a job. Jobs that it made already go on.'),
+});
+
+const schedule = z.strictObject({
+  name: z.string(),
+  cron: z.string().nullable().describe('When it fires, as it is declared: this, or `every`.'),
+  every: z
+    .string()
+    .nullable()
+    .describe('How long from one fire time to the next, such as `5m`: counted from 1970-01-01T00:00:00Z.'),
+  zone: z.string().nullable().describe('IANA name of the time zone that `cron` is meant in; null with `every`.'),
+  kind: z.string().describe('Kind of the jobs that it makes.'),
+  queue: z.string(),
+  catch_up: z
+    .enum(['latest', 'all', 'none'])
+    .describe('Which fire times count that passed while no worker was there: the latest of them, all, or none.'),
+  overlap: z
+    .enum(['skip', 'allow'])
+    .describe('`skip`: no job is made while one that it made is pending or processing; `allow`: it is.'),
+  paused: z.boolean(),
+  next_fire_at: time
+    .nullable()
+    .describe('As the worker that declared it last worked it out. In the past: no worker was there since.'),
+  last_fire_at: time.nullable().describe('The last fire time that came, whatever became of it.'),
+  last_outcome: z
+    .enum(FIRE_OUTCOMES)
+    .nullable()
+    .describe(
+      '`fired`: a job. None, for `overlap`: one was live; `paused`: the schedule was; `missed`: it passed while no worker was there, and is not made up for.',
+    ),
+  last_job_id: id.nullable().describe('Job of the last fire time that made one.'),
+  declared_at: time.describe(
+    'When a worker last said that its code has this schedule: each does when a run begins, and it is noted each five minutes.',
+  ),
+});
+
+const schedules = z.strictObject({ schedules: z.array(schedule).describe('By name.') });
 
 const health = z.strictObject({ status: z.literal('ok') });
 
@@ -147,7 +192,7 @@ const readiness = z.strictObject({
   status: z.literal('ready'),
   schema_version: z.int().min(1).describe('Number of the newest migration that was applied.'),
   lag_seconds: z.number().min(0).describe('Seconds since the oldest due job became due; 0 if none is.'),
-  paused: z.array(z.strictObject({ scope: z.enum(['queue', 'kind']), name: z.string() })),
+  paused: z.array(z.strictObject({ scope: z.enum(['queue', 'kind', 'schedule']), name: z.string() })),
   unclaimed_kinds: z
     .array(z.string())
     .max(100)
@@ -179,7 +224,9 @@ const problem = z
       .optional()
       .describe('What is wrong, place by place.'),
     job_status: z.enum(STATUSES).optional().describe('Of `wrong-state`: the state that the job is in.'),
-    job_id: id.optional().describe('Of `unique-key-taken`: the pending job.'),
+    job_id: id
+      .optional()
+      .describe('Of `unique-key-taken`: the pending job. Of `schedule-overlap`: the job that has not ended.'),
   })
   .describe('A problem as RFC 9457 has it.');
 
@@ -201,6 +248,9 @@ export const ANSWERS = {
   Matched: matched,
   PausedQueue: pausedQueue,
   PausedKind: pausedKind,
+  PausedSchedule: pausedSchedule,
+  Schedule: schedule,
+  Schedules: schedules,
   Health: health,
   Readiness: readiness,
   Vitals: vitals,

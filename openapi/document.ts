@@ -44,10 +44,12 @@ function paths(): Record<string, Record<string, unknown>> {
   return paths;
 }
 
+const NAMES = { queues: 'QueueName', kinds: 'KindName', schedules: 'ScheduleName' };
+
 function pathParameters(path: string): string[] {
   if (path.includes('{id}')) return ['JobId'];
   if (!path.includes('{name}')) return [];
-  return [path.startsWith('/queues') ? 'QueueName' : 'KindName'];
+  return [NAMES[path.split('/')[1] as keyof typeof NAMES]];
 }
 
 const parameterRef = (name: string) => ({ $ref: `#/components/parameters/${name}` });

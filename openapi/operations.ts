@@ -5,6 +5,7 @@ import { enqueueOperations } from './operations/enqueue.ts';
 import { observeOperations } from './operations/observe.ts';
 import { operateOperations } from './operations/operate.ts';
 import { readOperations } from './operations/read.ts';
+import { scheduleOperations } from './operations/schedules.ts';
 import type { RequestName } from './requests.ts';
 
 /** What the document says of a route; who may use it stands in functions/lambda/routes.ts. */
@@ -44,5 +45,6 @@ export const OPERATIONS: Readonly<Record<RouteKey, Operation>> = {
   ...enqueueOperations,
   ...readOperations,
   ...operateOperations,
+  ...scheduleOperations,
   ...observeOperations,
 };

@@ -106,6 +106,11 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   JobId: inPath('id', 'Id of the job.', { type: 'string', format: 'uuid' }),
   QueueName: inPath('name', 'Name of the queue.', { type: 'string', pattern: NAME.source, examples: ['default'] }),
   KindName: inPath('name', 'Name of the kind.', { type: 'string', pattern: NAME.source, examples: ['hello.greet'] }),
+  ScheduleName: inPath('name', 'Name of the schedule.', {
+    type: 'string',
+    pattern: NAME.source,
+    examples: ['report.nightly'],
+  }),
   RequestId: header(
     'X-Request-Id',
     'Finds this request in the answer, the logs and the job. Left out, or of another form: the gateway makes one.',

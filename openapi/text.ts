@@ -21,8 +21,8 @@ in requests they are refused.
 them. What the gateway itself says (401, 403, 413, 429, 500, 503) is \`{"message": …}\` in place of a problem.
 A path that is not described here answers 404 \`no-such-route\`, another method 405 \`method-not-allowed\` with \`Allow\`.
 
-**Sending again** is safe for every request but an enqueue without an idempotency key. After 409 \`key-in-use\`, 429 and 503
-do so, as \`Retry-After\` says where it is there.`);
+**Sending again** is safe for every request but an enqueue without an idempotency key, and a fire by hand without an
+\`X-Request-Id\` that stays the same. After 409 \`key-in-use\`, 429 and 503 do so, as \`Retry-After\` says where it is there.`);
 
 export const TOKENS =
   flowing(`A token that \`npm run token -- create\` has shown. Each has a role: \`producer\` enqueues jobs and sees how they are,

@@ -4,6 +4,7 @@ import type { Context } from '../functions/queue/context.ts';
 import type { Contract } from '../functions/queue/contract.ts';
 import type { Db } from '../functions/queue/db.ts';
 import type { ClaimedJob } from '../functions/queue/job.ts';
+import { requestIdOf } from '../functions/queue/schedule-of.ts';
 import type { Frame } from './job-connection.ts';
 
 const PUT_IN = `
@@ -52,7 +53,7 @@ export class StandIn {
       createdAt: over.createdAt ?? now,
       waitedMs: 0,
       payload,
-      requestId: over.requestId ?? null,
+      requestId: over.requestId ?? (over.schedule ? requestIdOf(over.schedule) : null),
       traceparent: over.traceparent ?? null,
     };
   }

@@ -12,13 +12,15 @@ import { get } from '../queue/get.ts';
 import { list } from '../queue/list.ts';
 import { getQuery } from './get-query.ts';
 import { cursorAfter, listingOf } from './list-query.ts';
+import { schedules } from './schedules.ts';
 import { legibleRow, unsealed, unsealedRows } from './unsealed.ts';
 import { readOnceEnded } from './wait.ts';
 
-/** `GET /jobs/{id}` and `GET /jobs`. */
-export const handler = databaseHttp('jobs-read', (event, db, invocation) =>
-  event.routeKey === 'GET /jobs/{id}' ? one(event, db, invocation) : many(event, db),
-);
+/** `GET /jobs/{id}`, `GET /jobs` and `GET /schedules`. */
+export const handler = databaseHttp('jobs-read', (event, db, invocation) => {
+  if (event.routeKey === 'GET /schedules') return schedules(event, db);
+  return event.routeKey === 'GET /jobs/{id}' ? one(event, db, invocation) : many(event, db);
+});
 
 async function one(event: HttpEvent, db: Database, invocation: Invocation): Promise<HttpAnswer> {
   const id = jobIdOf(event);

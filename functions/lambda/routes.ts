@@ -11,6 +11,7 @@ export interface RouteRule {
 
 const ENQUEUE: RouteRule = { roles: ['producer', 'operator'] };
 const STATUS: RouteRule = { roles: ROLES };
+const READ: RouteRule = { roles: ['reader', 'operator'] };
 const OPERATE: RouteRule = { roles: ['operator'] };
 
 /** Every route of the API. Roles, the answers 404 and 405, the stack's routes and the document follow it (tests say so). */
@@ -27,9 +28,13 @@ export const ROUTES = {
   'POST /queues/{name}/resume': OPERATE,
   'POST /kinds/{name}/pause': OPERATE,
   'POST /kinds/{name}/resume': OPERATE,
+  'GET /schedules': READ,
+  'POST /schedules/{name}/pause': OPERATE,
+  'POST /schedules/{name}/resume': OPERATE,
+  'POST /schedules/{name}/fire': OPERATE,
   'GET /health': { roles: ROLES, public: true },
   'GET /ready': STATUS,
-  'GET /metrics': { roles: ['reader', 'operator'] },
+  'GET /metrics': READ,
   'GET /openapi.json': STATUS,
 } as const satisfies Readonly<Record<string, RouteRule>>;
 

@@ -1,24 +1,23 @@
 import { callerOf } from '../lambda/caller.ts';
 import { type Database, resent } from '../lambda/database.ts';
 import { databaseHttp } from '../lambda/database-http.ts';
-import { type HttpAnswer, type HttpEvent, json, jsonText, logOf } from '../lambda/http.ts';
+import { type HttpAnswer, type HttpEvent, json } from '../lambda/http.ts';
 import { jobIdOf, noSuchJob } from '../lambda/job-id.ts';
-import { jobJson } from '../lambda/job-json.ts';
 import { ProblemError } from '../lambda/problems.ts';
 import { requestIdOf } from '../lambda/request-id.ts';
-import { wake } from '../lambda/wake.ts';
 import { isBlocked } from '../queue/around-blocked.ts';
 import { cancel } from '../queue/cancel.ts';
-import { NAME } from '../queue/contract.ts';
 import { erase } from '../queue/erase.ts';
-import { get, type JobDetails } from '../queue/get.ts';
-import type { JobId, Status } from '../queue/job.ts';
+import type { Status } from '../queue/job.ts';
 import type { Operator } from '../queue/operator.ts';
-import { type PauseScope, pause, resume } from '../queue/pause.ts';
 import { redrive } from '../queue/redrive.ts';
 import { countRedrivable, redriveMany } from '../queue/redrive-many.ts';
+import { fire } from './fire.ts';
+import { jobAnswer, jobOf } from './job-answer.ts';
+import { pausing } from './pausing.ts';
 import { cursorAfter } from './redrive-cursor.ts';
 import { redriveRequestOf } from './redrive-request.ts';
+import { wakeWorkers } from './wake-workers.ts';
 
 /** What is harmless to send again because operator_log knows the request: see operator.ts. */
 type Answer = (event: HttpEvent, db: Database, by: Operator) => Promise<HttpAnswer>;
@@ -32,6 +31,9 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
   'POST /queues/{name}/resume': pausing('queue', false),
   'POST /kinds/{name}/pause': pausing('kind', true),
   'POST /kinds/{name}/resume': pausing('kind', false),
+  'POST /schedules/{name}/pause': pausing('schedule', true),
+  'POST /schedules/{name}/resume': pausing('schedule', false),
+  'POST /schedules/{name}/fire': fire,
 };
 
 /** What operators do. Each leaves a row in operator_log with the name of the caller and the id of the request. */
@@ -66,7 +68,7 @@ async function redriveOne(event: HttpEvent, db: Database, by: Operator): Promise
   if (answer === undefined) throw noSuchJob(id);
   if (answer === 'redriven') {
     const job = await jobOf(id, db);
-    await wakeWorkers(event, [job.queue]);
+    await wakeWorkers(event, db, [job.queue]);
     return jobAnswer(200, job);
   }
   if ('twin' in answer) {
@@ -84,7 +86,7 @@ async function redriveFiltered(event: HttpEvent, db: Database, by: Operator): Pr
   }
   const { redriven, skipped, next } = await resent(() => redriveMany(db, request, by));
   // Of their queues nothing is known here.
-  if (redriven > 0) await wakeWorkers(event, 'all');
+  if (redriven > 0) await wakeWorkers(event, db, 'all');
   return json(200, { redriven, skipped, next_cursor: cursorAfter(request.filter, next) });
 }
 
@@ -97,36 +99,6 @@ async function eraseOne(event: HttpEvent, db: Database, by: Operator): Promise<H
   return { statusCode: 204, headers: { 'cache-control': 'no-store' } };
 }
 
-function pausing(scope: PauseScope, paused: boolean): Answer {
-  return async (event, db, by) => {
-    const name = nameOf(event, scope);
-    const changed = await resent(() => (paused ? pause : resume)(db, scope, name, by));
-    if (changed && !paused) await wakeWorkers(event, scope === 'queue' ? [name] : 'all');
-    return json(200, { [scope]: name, paused });
-  };
-}
-
-function nameOf(event: HttpEvent, scope: PauseScope): string {
-  const name = event.pathParameters?.name ?? '';
-  if (NAME.test(name)) return name;
-  throw new ProblemError('invalid-name', `The path must hold the name of a ${scope}, which matches ${NAME.source}.`);
-}
-
 function wrongState(status: Status, rule: string): ProblemError {
   return new ProblemError('wrong-state', `${rule}; this one is ${status}.`, { members: { job_status: status } });
-}
-
-async function jobOf(id: JobId, db: Database): Promise<JobDetails> {
-  const job = await resent(() => get(db, id));
-  if (job === undefined) throw noSuchJob(id);
-  return job;
-}
-
-function jobAnswer(statusCode: number, job: JobDetails): HttpAnswer {
-  return jsonText(statusCode, jobJson(job));
-}
-
-/** What operators make pending again need not wait for the next tick. */
-function wakeWorkers(event: HttpEvent, queues: readonly string[] | 'all'): Promise<void> {
-  return wake(queues, logOf('manage', event));
 }

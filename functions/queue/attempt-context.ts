@@ -3,6 +3,7 @@ import type { Context, Log } from './context.ts';
 import type { Db } from './db.ts';
 import type { ClaimedJob } from './job.ts';
 import type { JobProgress } from './progress-board.ts';
+import { scheduleOf } from './schedule-of.ts';
 import type { Stopper } from './stopper.ts';
 import { traceIdOf } from './trace.ts';
 import type { JobTransaction } from './transaction.ts';
@@ -37,6 +38,7 @@ export class AttemptContext implements Context {
       createdAt: job.createdAt,
       requestId: job.requestId,
       traceparent: job.traceparent,
+      schedule: scheduleOf(job),
     };
     this.#stopper = stopper;
     this.#log = log;

@@ -16,6 +16,8 @@ export interface Context {
     readonly requestId: string | null;
     /** W3C trace context of that request, as it was given: for what the processor calls. null if there was none. */
     readonly traceparent: string | null;
+    /** The schedule that put the job in, and the fire time that it is for, ISO 8601 in UTC. null for any other job. */
+    readonly schedule: { readonly name: string; readonly fireAt: string } | null;
   };
   /** Aborts at the deadline, on cancel, on a lost claim and at the end of a drain; `signal.reason` says which. */
   readonly signal: AbortSignal;

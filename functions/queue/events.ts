@@ -30,6 +30,29 @@ export type QueueEvent =
   /** The job is buried, but the database would not take the one that its kind's `onDead` names. */
   | { readonly name: 'job.on_dead_refused'; readonly id: JobId; readonly kind: string; readonly reason: string }
   | (OfAttempt & { readonly name: 'job.reaped'; readonly status: 'pending' | 'dead' | 'cancelled' })
+  /** A fire time of a schedule has come, and a job was put in for it, `lateMs` after it by the database's clock. */
+  | {
+      readonly name: 'schedule.fired';
+      readonly schedule: string;
+      readonly kind: string;
+      /** ISO 8601. */
+      readonly fireAt: string;
+      readonly jobId: JobId;
+      readonly lateMs: number;
+    }
+  /**
+   * A fire time for which there is no job: one of the schedule is live, it is paused, it was missed and is not made up for, or
+   * other code has declared other times since.
+   */
+  | {
+      readonly name: 'schedule.passed';
+      readonly schedule: string;
+      readonly kind: string;
+      readonly fireAt: string;
+      readonly why: 'overlap' | 'paused' | 'missed' | 'superseded';
+    }
+  /** What the database, or its kind's codec, refuses. It is tried again, by this run or the next; the other schedules go on. */
+  | { readonly name: 'schedule.failed'; readonly schedule: string; readonly reason: string }
   /** One claim statement, also the empty ones. */
   | { readonly name: 'claim.made'; readonly claimed: number; readonly wanted: number; readonly durationMs: number }
   /** The database did not answer; the statement is repeated or its rows are released. */

@@ -6,6 +6,8 @@
 
 // A kind is declared: what producers and workers agree on, and the code that only workers have.
 export { type BackoffPolicy, type Contract, type Contracts, DEFAULTS, defineJob, type Processors } from './contract.ts';
+// A schedule is declared beside it; check-schedules.ts sees that it is one.
+export { type CatchUp, type Overlap, type Schedule, type Schedules, schedule } from './schedule.ts';
 export { deadJob } from './dead-job.ts';
 // A codec keeps what is stored of a kind from being read: seal.ts and unseal.ts, at enqueue, before and after a processor.
 export { aesGcm } from './aes-codec.ts';
@@ -35,6 +37,8 @@ export { PayloadError } from './payload.ts';
 
 // A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, tell progress, claim.
 export { type Connect, type Connection, RunFailedError, type RunOptions, type RunSummary, run } from './run.ts';
+// Fire: what recurs is put in by the run itself. firing.ts watches the clock, declare.ts tells the database which schedules there
+// are, fire-times.ts says when they fire and due-times.ts which of that is due, fire.ts is the statement.
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
 // the statement; close-held.ts sees that enqueues do not hold it for ever; lost-claims.ts and release-tokens.ts give back
 // what a lost answer held. It is processing.
@@ -54,6 +58,7 @@ export { countRedrivable, redriveMany } from './redrive-many.ts';
 export { erase } from './erase.ts';
 export type { Operator } from './operator.ts';
 export { pause, resume } from './pause.ts';
+export { type ByHand, fireByHand } from './fire-by-hand.ts';
 
 // How it is seen.
 export type { Emit, QueueEvent } from './events.ts';
@@ -64,6 +69,7 @@ export { COUNT_LIMIT, type Counts, counts } from './counts.ts';
 export type { Filter } from './list-filter.ts';
 export { stats } from './stats.ts';
 export { readiness } from './readiness.ts';
+export { listSchedules, type ScheduleView } from './list-schedules.ts';
 
 // What comes after it.
 export { rollUp } from './roll-up.ts';

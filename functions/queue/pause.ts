@@ -1,7 +1,7 @@
 import type { Db } from './db.ts';
 import type { Operator } from './operator.ts';
 
-export type PauseScope = 'queue' | 'kind';
+export type PauseScope = 'queue' | 'kind' | 'schedule';
 
 // A resend does nothing, even if somebody has resumed it since.
 const PAUSE = `
@@ -37,7 +37,10 @@ logged AS (
 )
 SELECT EXISTS (SELECT FROM resumed) OR millrace.acted('resume', jsonb_build_object($1::text, $2::text), $4) AS changed`;
 
-/** Stops claims of a queue or a kind from the next one on. Jobs that run go on. Resolves false if it was paused already. */
+/**
+ * Stops claims of a queue or a kind from the next one on; jobs that run go on. Of a schedule the fire times pass, and are not made
+ * up for. Resolves false if it was paused already.
+ */
 export async function pause(db: Db, scope: PauseScope, name: string, by?: Operator): Promise<boolean> {
   return change(db, PAUSE, scope, name, by);
 }

@@ -81,12 +81,23 @@ WITH pruned AS (
 SELECT count(*)::int AS n
 FROM pruned`;
 
+// A schedule that the code has is declared anew every few minutes, as long as its workers start.
+const PRUNE_SCHEDULES = `
+WITH pruned AS (
+  DELETE FROM millrace.schedules
+  WHERE declared_at < now() - interval '30 days'
+  RETURNING name
+)
+SELECT count(*)::int AS n
+FROM pruned`;
+
 export interface Pruned {
   /** Jobs. */
   readonly pruned: number;
   readonly prunedKeys: number;
   readonly prunedProgress: number;
   readonly prunedLog: number;
+  readonly prunedSchedules: number;
   /** Some part came to its limit: call again. */
   readonly more: boolean;
 }
@@ -94,7 +105,7 @@ export interface Pruned {
 /**
  * Deletes what retention by partition does not reach: dead jobs, and finished jobs whose ids belong to no recent day, each
  * with its payload; idempotency keys of jobs that are in no table any more; progress of jobs that have ended; a year-old
- * operator log. Counters are not lowered. Rows that somebody holds (a redrive) are left for the next time.
+ * operator log; schedules that no worker has declared for 30 days. Counters are not lowered. Rows that somebody holds (a redrive) are left for the next time.
  *
  * @param options.deadKeepDays age since its end from which a dead job goes
  * @param options.keepDays age since its end from which a finished job goes
@@ -115,8 +126,9 @@ export async function prune(
   const keys = await pruneKeys(db, { keepDays: Math.max(keepDays, keyKeepDays), limit });
   const prunedProgress = await counted(db, PRUNE_PROGRESS, [limit]);
   const prunedLog = await counted(db, PRUNE_LOG, [limit]);
+  const prunedSchedules = await counted(db, PRUNE_SCHEDULES, []);
   const more = Math.max(pruned, keys.seen, prunedProgress, prunedLog) >= limit;
-  return { pruned, prunedKeys: keys.pruned, prunedProgress, prunedLog, more };
+  return { pruned, prunedKeys: keys.pruned, prunedProgress, prunedLog, prunedSchedules, more };
 }
 
 async function counted(db: Db, statement: string, values: unknown[]): Promise<number> {

@@ -19,11 +19,12 @@ export interface ReapSummary extends TakenBack {
   dropped: readonly string[];
   /** Somebody held a lock on the partitions: the next tick goes on. */
   postponed: boolean;
-  /** Jobs; then idempotency keys, progress rows, and rows of the operators' log. */
+  /** Jobs; then idempotency keys, progress rows, rows of the operators' log, and schedules that are no more. */
   pruned: number;
   prunedKeys: number;
   prunedProgress: number;
   prunedLog: number;
+  prunedSchedules: number;
 }
 
 const NOTHING: ReapSummary = {
@@ -38,9 +39,10 @@ const NOTHING: ReapSummary = {
   prunedKeys: 0,
   prunedProgress: 0,
   prunedLog: 0,
+  prunedSchedules: 0,
 };
 
-const PRUNED = ['pruned', 'prunedKeys', 'prunedProgress', 'prunedLog'] as const;
+const PRUNED = ['pruned', 'prunedKeys', 'prunedProgress', 'prunedLog', 'prunedSchedules'] as const;
 
 export interface TickOptions extends TakeBackOptions {
   /** Days that are kept: finished jobs with their payloads, dead jobs, idempotency keys. */

@@ -79,13 +79,13 @@ export function apiFunctions(
     jobsRead: make('JobsRead', 'jobs-read', {
       ...reading,
       timeout: WAITING_TIMEOUT,
-      description: 'Looks jobs up',
+      description: 'Looks jobs and schedules up',
       environment: { ...auth, ...sealing.environment },
       reads: sealing.reads,
     }),
     manage: make('Manage', 'manage', {
       ...request,
-      description: 'Cancels, redrives and erases jobs; pauses',
+      description: 'Cancels, redrives and erases jobs; pauses; fires schedules',
       database: roles.of('operator'),
       environment: { ...auth, ...wakes.environment },
       sdk: wakes.sdk,

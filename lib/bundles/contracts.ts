@@ -4,6 +4,7 @@ import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compileFunction, constants } from 'node:vm';
 import type { BuildFailure } from 'esbuild';
+import type * as Checks from '../../functions/queue/check-schedules.ts';
 import type { Contract, Contracts } from '../../functions/queue/contract.ts';
 import type * as Kinds from '../../functions/queue/kinds.ts';
 import { esbuild } from './esbuild.ts';
@@ -19,7 +20,7 @@ import { lineOf } from './line-of.ts';
 export function readContracts(path: string): Contracts {
   if (!existsSync(path))
     throw new Error(`There is no contracts module ${path}: see the props contracts and projectRoot.`);
-  const { contracts } = evaluate(path, bundle(path));
+  const { contracts, schedules } = evaluate(path, bundle(path));
   if (contracts === undefined) {
     throw new Error(
       `${path} does not export contracts: write export const contracts = { 'receipt.email': defineJob({ … }) }.`,
@@ -35,6 +36,7 @@ export function readContracts(path: string): Contracts {
     }
   }
   checkNames(path, contracts as Contracts);
+  if (schedules !== undefined) checkSchedules(path, contracts as Contracts, schedules);
   return contracts as Contracts;
 }
 
@@ -50,8 +52,18 @@ function checkNames(path: string, contracts: Contracts): void {
   );
 }
 
+/** As the engine checks them. Only for who has some: it reads patterns and time zones by a library. */
+function checkSchedules(path: string, contracts: Contracts, schedules: unknown): void {
+  const checks: typeof Checks = readEngine<typeof Checks>('check-schedules');
+  try {
+    checks.checkSchedules(contracts, schedules);
+  } catch (error) {
+    throw new Error(`The schedules of ${path} cannot be kept: ${messageOf(error)}.`, { cause: error });
+  }
+}
+
 function kindsByName(path: string, contracts: Contracts) {
-  engine ??= readEngine();
+  engine ??= readEngine<typeof Kinds>('kinds');
   try {
     return engine.kindsByName(contracts);
   } catch (error) {
@@ -62,9 +74,9 @@ function kindsByName(path: string, contracts: Contracts) {
 let engine: typeof Kinds | undefined;
 
 /** Its code is read as that of contracts is, but once. */
-function readEngine(): typeof Kinds {
-  const path = join(import.meta.dirname, '..', '..', 'functions', 'queue', `kinds${extname(import.meta.filename)}`);
-  return evaluate(path, bundle(path)) as unknown as typeof Kinds;
+function readEngine<Module>(name: string): Module {
+  const path = join(import.meta.dirname, '..', '..', 'functions', 'queue', `${name}${extname(import.meta.filename)}`);
+  return evaluate(path, bundle(path)) as Module;
 }
 
 function bundle(path: string): string {

@@ -1,4 +1,5 @@
 import { logged } from '../queue/operator-log.ts';
+import { declaredSchedule } from '../support/schedules.ts';
 import { ACTOR, describe, expect, test, WAYS } from './ways.ts';
 
 const paused = `SELECT scope, name, resumed_at IS NULL AS paused FROM millrace.pauses ORDER BY scope`;
@@ -29,11 +30,29 @@ describe.for(WAYS)('millrace pause and resume over %s', (way) => {
       [ACTOR[way], 'resume', { queue: 'emails' }],
     ]);
   });
+
+  test('let the fire times of a schedule pass, and go on', async ({ db, act }) => {
+    const name = await declaredSchedule(db);
+    expect(await act(way, 'pause', '--schedule', name)).toEqual({
+      code: 0,
+      stdout: `schedule ${name}\tpaused\n`,
+      stderr: '',
+    });
+    expect((await db.query(paused)).rows).toEqual([{ scope: 'schedule', name, paused: true }]);
+    const { stdout } = await act(way, 'resume', '--schedule', name, '--json');
+    expect(JSON.parse(stdout)).toEqual({ schedule: name, paused: false });
+    expect((await db.query(paused)).rows).toMatchObject([{ paused: false }]);
+    // A pause can be ended though its schedule is gone.
+    await act(way, 'pause', '--schedule', name);
+    await db.query('DELETE FROM millrace.schedules');
+    expect((await act(way, 'resume', '--schedule', name)).stdout).toBe(`schedule ${name}\tresumed\n`);
+  });
 });
 
 test.for([
-  [[], 'Give --queue or --kind, one of them.'],
-  [['--queue', 'a', '--kind', 'b'], 'Give --queue or --kind, one of them.'],
+  [[], 'Give --queue, --kind or --schedule, one of them.'],
+  [['--queue', 'a', '--kind', 'b'], 'Give --queue, --kind or --schedule, one of them.'],
+  [['--queue', 'a', '--schedule', 'b'], 'Give --queue, --kind or --schedule, one of them.'],
   [['--queue', 'a b'], '--queue'],
 ] as const)('pause %j is refused', async ([args, sentence], { db, act }) => {
   const { code, stderr } = await act('sql', 'pause', ...args);

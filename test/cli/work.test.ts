@@ -94,7 +94,7 @@ test('runs follow one another without a gap; a job that outlasts its run is fini
   expect(await rowOf(db, spanning)).toMatchObject({ attempts: 1 });
   const lines = (message: string) => logged(worker).filter((line) => line.message === message);
   await until(() => lines('run ended').length >= 2);
-  expect(new Set(lines('run ended').map(({ reason }) => reason))).toEqual(new Set(['lingered']));
+  expect(new Set(lines('run ended').map(({ reason }) => reason))).toEqual(new Set(['relieved']));
   expect(Math.max(...lines('begun').map(({ running }) => Number(running)))).toBe(2);
 });
 

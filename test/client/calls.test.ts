@@ -235,11 +235,24 @@ describe('operators’ calls', () => {
     expect(erased.headers).not.toHaveProperty('content-type');
   });
 
-  test('pause and resume name a kind or a queue', async () => {
+  test('pause and resume name a kind, a queue or a schedule', async () => {
     const paused = await made(json(200, { kind: 'a:b', paused: true }), (client) => client.pause({ kind: 'a:b' }));
     expect(paused).toMatchObject({ asked: 'POST /kinds/a%3Ab/pause', result: { kind: 'a:b', paused: true } });
     const resumed = await made(json(200, { queue: 'q', paused: false }), (client) => client.resume({ queue: 'q' }));
     expect(resumed).toMatchObject({ asked: 'POST /queues/q/resume', result: { queue: 'q', paused: false } });
+    const quiet = await made(json(200, { schedule: 's', paused: true }), (client) => client.pause({ schedule: 's' }));
+    expect(quiet).toMatchObject({ asked: 'POST /schedules/s/pause', result: { schedule: 's', paused: true } });
+  });
+
+  test('schedules are listed, and fired by name', async () => {
+    const wire = { name: 'a:b', next_fire_at: '2026-03-29T01:30:00.000000Z', last_job_id: ID, catch_up: 'latest' };
+    const listed = await made(json(200, { schedules: [wire] }), (client) => client.schedules());
+    expect(listed).toMatchObject({
+      asked: 'GET /schedules',
+      result: [{ name: 'a:b', nextFireAt: wire.next_fire_at, lastJobId: ID, catchUp: 'latest' }],
+    });
+    const fired = await made(json(201, job()), (client) => client.fire('a:b'));
+    expect(fired).toMatchObject({ asked: 'POST /schedules/a%3Ab/fire', result: { id: ID, status: 'pending' } });
   });
 
   test.each(['', '.', '..'])('an id or name that would lead to another route is refused: "%s"', async (text) => {

@@ -4,6 +4,7 @@ import { Client } from '../../client/index.ts';
 import type { contracts } from '../../functions/jobs/contracts.ts';
 import type { Role } from '../../functions/lambda/role.ts';
 import { deadJob, finishedJob, processingJob } from '../support/factories.ts';
+import { declaredSchedule } from '../support/schedules.ts';
 import { describe, expect, type Runtime, test } from './runtime.ts';
 import { all, failureOf } from './server.ts';
 
@@ -163,6 +164,28 @@ describe('every method, against the project itself', { timeout: 180_000 }, () =>
     expect(await client.resume({ queue: 'slow' })).toEqual({ queue: 'slow', paused: false });
     expect(await client.ready()).toMatchObject({ status: 'ready', paused: [], lagSeconds: expect.any(Number) });
     expect(await failureOf(client.pause({ queue: 'no queue' }))).toMatchObject({ code: 'invalid-name', status: 400 });
+  });
+
+  test('schedules: seen, paused, and fired by hand', async ({ api, db }) => {
+    const client = clientOf(api);
+    const name = await declaredSchedule(db, { name: 'greet.daily', kind: 'hello.greet', payload: { name: 'Ada' } });
+    expect(await client.pause({ schedule: name })).toEqual({ schedule: name, paused: true });
+    expect(await client.schedules()).toMatchObject([
+      { name, cron: '0 2 * * *', every: null, paused: true, catchUp: 'latest', lastFireAt: null },
+    ]);
+    const { id, requestId } = await client.fire(name);
+    expect(requestId).toMatch(/^schedule\/greet\.daily\//);
+    expect(await client.waitFor(id)).toMatchObject({ status: 'completed', result: { greeting: 'Hello, Ada!' } });
+    await db.query('UPDATE millrace.schedules SET queue = $1', ['served.by.nobody']);
+    const waiting = await client.fire(name);
+    expect(await failureOf(client.fire(name))).toMatchObject({
+      code: 'schedule-overlap',
+      status: 409,
+      problem: { job_id: waiting.id },
+    });
+    expect(await client.resume({ schedule: name })).toEqual({ schedule: name, paused: false });
+    expect(await failureOf(client.fire('no.such'))).toMatchObject({ code: 'no-such-schedule', status: 404 });
+    expect(await failureOf(clientOf(api, 'producer').schedules())).toMatchObject({ code: 'forbidden' });
   });
 
   test('a role may do what it may do', async ({ api }) => {

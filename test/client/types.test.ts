@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, expectTypeOf, test } from 'vitest';
 import type * as z from 'zod';
-import type { Job, JobView, JobWith, ListedJob, PayloadOf, Readiness } from '../../client/index.ts';
+import type { Job, JobView, JobWith, ListedJob, PayloadOf, Readiness, Schedule } from '../../client/index.ts';
 import type { contracts } from '../../functions/jobs/contracts.ts';
 import type { JobDetails } from '../../functions/queue/get.ts';
 import type { AttemptError } from '../../functions/queue/job.ts';
 import type * as wire from '../../functions/queue/job-view.ts';
+import type { ScheduleView } from '../../functions/queue/list-schedules.ts';
 import type { Readiness as EngineReadiness } from '../../functions/queue/readiness.ts';
 import { folderInProject, typeErrors } from '../support/typescript.ts';
 
@@ -29,6 +30,7 @@ test('the client’s types are those of the API', () => {
   expectTypeOf<CamelCased<Omit<JobDetails, 'payload' | 'result'>>>().toEqualTypeOf<CamelCased<Job>>();
   expectTypeOf<CamelCased<AttemptError>>().toEqualTypeOf<CamelCased<Job['errors'][number]>>();
   expectTypeOf<CamelCased<Readiness>>().toEqualTypeOf<CamelCased<{ status: 'ready' } & EngineReadiness>>();
+  expectTypeOf<CamelCased<ScheduleView>>().toEqualTypeOf<Schedule>();
   expectTypeOf<JobWith<'payload'>>().toHaveProperty('payload').toBeUnknown();
 });
 

@@ -34,6 +34,7 @@ export async function compiles(error: ApiError) {
   const { job: created } = await client.enqueue('hello.greet', { name: 'Ada' });
   for await (const { lastError } of client.list({ kind: 'hello.greet' })) console.log(lastError?.message);
   await client.pause({ queue: 'any' });
+  await client.resume({ schedule: 'report.nightly' });
   if (error.code === 'no-such-job' || error.code === 'one-to-come') return;
   return [job, payload, result, ended.result, status, created?.attempts];
 }
@@ -71,7 +72,9 @@ export async function doesNotCompile() {
   await client.pause({ kind: 'hello.great' });
   // @ts-expect-error: a kind or a queue, not both
   await client.pause({ kind: 'hello.greet', queue: 'default' });
-  // @ts-expect-error: neither a kind nor a queue
+  // @ts-expect-error: a queue or a schedule, not both
+  await client.pause({ queue: 'default', schedule: 'report.nightly' });
+  // @ts-expect-error: neither a kind nor a queue, nor a schedule
   await client.pause({});
   // @ts-expect-error: no such part
   await client.get('id', { include: ['errors'] });

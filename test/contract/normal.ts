@@ -1,10 +1,10 @@
 /**
- * An answer with what differs from run to run made the same: ids keep their order, times their distance from the newest job's
- * creation in minutes. What is left is what the document shows.
+ * An answer with what differs from run to run made the same: ids keep their order, times their distance in minutes from the
+ * newest job's creation, or schedule's declaration. What is left is what the document shows.
  */
 export function normal(body: unknown): unknown {
   const text = JSON.stringify(body) ?? 'null';
-  const created = [...text.matchAll(/"created_at":"([^"]+)"/g)].map(([, at]) => Date.parse(at as string));
+  const created = [...text.matchAll(/"(?:created|declared)_at":"([^"]+)"/g)].map(([, at]) => Date.parse(at as string));
   return visit(body, '', { ids: idsIn(text), createdAt: created.length > 0 ? Math.max(...created) : undefined });
 }
 
@@ -15,6 +15,8 @@ interface Context {
 }
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+/** In the request id of a job that a schedule has made: the time that it was made for. */
+const FIRED = /^(schedule\/.*\/).*/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(\d{3}|\d{6})Z$/;
 
 /** Of jobs, which sort by creation; and of requests, which are of version 4. */
@@ -42,6 +44,9 @@ const FIXED: Readonly<Record<string, unknown>> = {
   last_autovacuum_at: '2026-03-01T08:58:00.000000Z',
   dead_rows: 120,
   partition_days_ahead: 2.5,
+  // 02:00 in Berlin.
+  next_fire_at: '2026-03-02T01:00:00.000000Z',
+  last_fire_at: '2026-03-01T01:00:00.000000Z',
   where: 'Millrace-JobsWork 8f4e2a1c-6d0b-4c3e-9a57-2b1d0e6f7c88 2026/03/01/[$LATEST]4f2a9c',
 };
 
@@ -53,7 +58,7 @@ function visit(value: unknown, name: string, context: Context): unknown {
   if (value !== null && Object.hasOwn(FIXED, name)) return FIXED[name];
   if (typeof value !== 'string') return value;
   if (TIME.test(value)) return time(value, name, context.createdAt);
-  return value.replace(UUID, (id) => context.ids.get(id) as string);
+  return value.replace(FIRED, '$12026-03-01T09:00:00.000Z').replace(UUID, (id) => context.ids.get(id) as string);
 }
 
 const CREATED_AT = Date.parse('2026-03-01T09:00:00Z');

@@ -1,5 +1,6 @@
 import { logged } from '../queue/operator-log.ts';
 import { counterOf, deadJob, finishedJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
+import { declaredSchedule } from '../support/schedules.ts';
 import { expect, test as withCall } from './api.ts';
 import { loopbackProxy } from './loopback-proxy.ts';
 
@@ -24,6 +25,7 @@ test('whatever an operator asks for, a lost answer is answered as if it had not 
 }) => {
   const [pending, running] = [await pendingJob(db), await processingJob(db)];
   const [dead, done] = [await deadJob(db), await finishedJob(db)];
+  const schedule = await declaredSchedule(db, { kind: 'report.build', overlap: 'allow' });
   const bulk = [await deadJob(db, { kind: 'a.kind' }), await deadJob(db, { kind: 'a.kind' })];
   for (const [method, target, status, answer, body] of [
     ['POST', `/jobs/${pending.id}/cancel`, 200, { status: 'cancelled' }],
@@ -33,6 +35,7 @@ test('whatever an operator asks for, a lost answer is answered as if it had not 
     ['DELETE', `/jobs/${done.id}`, 204, undefined],
     ['POST', '/queues/mail/pause', 200, { queue: 'mail', paused: true }],
     ['POST', '/queues/mail/resume', 200, { queue: 'mail', paused: false }],
+    ['POST', `/schedules/${schedule}/fire`, 201, { kind: 'report.build', status: 'pending' }],
   ] as const) {
     // A redrive by filter first asks whether it was done before, then what fits: the third statement is the one.
     const lost = network.loseAnswer(target === '/jobs/redrive' ? 2 : 0);
@@ -49,7 +52,9 @@ test('whatever an operator asks for, a lost answer is answered as if it had not 
     ['erase', 1],
     ['pause', 1],
     ['resume', 1],
+    ['fire', 1],
   ]);
+  expect(await counterOf(db, 'report.build', 'enqueued')).toBe(1);
   expect(await counterOf(db, 'a.kind', 'redriven')).toBe(2);
   expect(await Promise.all([dead, ...bulk].map(({ id }) => statusOf(db, id)))).toEqual([
     'pending',

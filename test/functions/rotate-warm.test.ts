@@ -54,7 +54,7 @@ test('a deploy makes the login, and the secret is rotated under running function
   const network = await loopbackProxy(inDatabase(server.url, 'app'));
   const cut = functions.start('enqueue', { ...own, DATABASE_PORT: new URL(network.url).port });
   const reading = functions.start('jobs-read', own);
-  const worker = keepWorking(functions.start('work', { ...own, WORKER_LINGER_SECONDS: '1' }));
+  const worker = keepWorking(functions.start('work', { ...own, WORKER_PICKUP: 'minute' }));
   const rotate = functions.start('rotate', { ...environment, LOGIN_SECRET_ARN: arn });
 
   await call(untouched, 'POST', '/jobs', job());

@@ -118,3 +118,20 @@ export const contracts = {
     expect(() => readContracts(path)).toThrow(sentence);
   });
 });
+
+test('schedules beside them are checked as a worker does', async () => {
+  const recurring = (field: string) =>
+    moduleOf(
+      `import * as z from 'zod'; import { defineJob, schedule } from 'millrace/queue';
+       export const contracts = { a: defineJob({ payload: z.object({ n: z.number() }) }) };
+       export const schedules = [schedule({ name: 'nightly', cron: '30 2 * * *', kind: 'a', payload: { n: 1 }, ${field} })];`,
+    );
+  expect(readContracts(await recurring(`zone: 'Europe/Berlin'`)).a).toBeDefined();
+  const bad = await recurring(`zone: 'Europe/Bärlin'`);
+  expect(() => readContracts(bad)).toThrow(
+    `The schedules of ${bad} cannot be kept: schedule "nightly": zone must be an IANA time zone such as "Europe/Berlin", not "Europe/Bärlin".`,
+  );
+  expect(await recurring('payload: {}').then((path) => () => readContracts(path))).toThrow(
+    'schedule "nightly": payload: ',
+  );
+});

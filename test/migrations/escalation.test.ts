@@ -7,7 +7,7 @@ import { ROLES, test } from '../support/logins.ts';
 const OURS = ROLES.map((role) => `millrace_${role}`);
 
 describe('a role of the queue', () => {
-  test('calls with their owner’s rights two functions that put jobs in, or the upkeep, and no other', async ({
+  test('calls with their owner’s rights what puts jobs in, the upkeep, what recurs, and nothing else', async ({
     db,
   }) => {
     const { rows } = await db.query<{ role: string; functions: string[] }>(
@@ -19,9 +19,13 @@ describe('a role of the queue', () => {
       [OURS],
     );
     expect(rows).toEqual([
+      { role: 'millrace_operator', functions: ['fire_by_hand'] },
       { role: 'millrace_producer', functions: ['enqueue', 'enqueue_many'] },
       { role: 'millrace_reaper', functions: ['maintain_partitions', 'put_on_dead'] },
-      { role: 'millrace_worker', functions: ['enqueue', 'enqueue_many', 'put_on_dead'] },
+      {
+        role: 'millrace_worker',
+        functions: ['declare_schedules', 'enqueue', 'enqueue_many', 'fire_schedules', 'put_on_dead'],
+      },
     ]);
   });
 

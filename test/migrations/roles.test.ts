@@ -17,11 +17,17 @@ const EVERYBODY: readonly string[] = [
   'SELECT millrace.create_partition($$payloads$$, $$x$$, NULL, NULL)',
   'SELECT millrace.grant_roles()',
   'ALTER ROLE millrace_producer LOGIN',
+  'SELECT payload FROM millrace.schedules',
+  'UPDATE millrace.schedules SET fired_until = now()',
+  'SELECT millrace.put_scheduled(NULL, now())',
 ];
 
 const ENQUEUE = 'SELECT millrace.enqueue($$k$$, $$1$$)';
 const CANCEL = 'SELECT millrace.cancel(gen_random_uuid())';
 const ON_DEAD = 'SELECT millrace.put_on_dead($${}$$)';
+const FIRE = 'SELECT millrace.fire_schedules($$[]$$)';
+const FIRE_BY_HAND = 'SELECT millrace.fire_by_hand($$x$$)';
+const LIST_SCHEDULES = 'SELECT name FROM millrace.schedules';
 const ERASE = 'SELECT millrace.erase(gen_random_uuid())';
 const CLAIM =
   'SELECT millrace.claim(gen_random_uuid(), $$default$$, $${}$$, $${}$$, 1, 0, 1, $${}$$, now(), now(), 1, 1)';
@@ -39,6 +45,9 @@ const INSERT_JOBS = 'INSERT INTO millrace.live_jobs (id, kind) VALUES (gen_rando
 
 const FORBIDDEN: Readonly<Record<DatabaseRole, readonly string[]>> = {
   producer: [
+    FIRE,
+    FIRE_BY_HAND,
+    LIST_SCHEDULES,
     'SELECT payload FROM millrace.jobs',
     'SELECT result FROM millrace.jobs',
     'SELECT * FROM millrace.jobs',
@@ -62,6 +71,8 @@ const FORBIDDEN: Readonly<Record<DatabaseRole, readonly string[]>> = {
     'SELECT millrace.xmin_age()',
   ],
   reader: [
+    FIRE,
+    FIRE_BY_HAND,
     READ_LOG,
     ON_DEAD,
     ENQUEUE,
@@ -77,6 +88,8 @@ const FORBIDDEN: Readonly<Record<DatabaseRole, readonly string[]>> = {
     MAINTAIN,
   ],
   worker: [
+    FIRE_BY_HAND,
+    LIST_SCHEDULES,
     'SELECT payload FROM millrace.jobs',
     READ_DEAD_PAYLOADS,
     READ_RESULTS,
@@ -93,6 +106,8 @@ const FORBIDDEN: Readonly<Record<DatabaseRole, readonly string[]>> = {
     MAINTAIN,
   ],
   reaper: [
+    FIRE,
+    FIRE_BY_HAND,
     'SELECT status FROM millrace.jobs',
     READ_DEAD_PAYLOADS,
     READ_RESULTS,
@@ -106,6 +121,8 @@ const FORBIDDEN: Readonly<Record<DatabaseRole, readonly string[]>> = {
     LOG,
   ],
   operator: [
+    FIRE,
+    'SELECT millrace.declare_schedules($$[]$$)',
     ON_DEAD,
     ENQUEUE,
     CLAIM,
@@ -172,9 +189,16 @@ test('what runs with its owner’s rights says itself where names are looked up'
      ORDER BY 1`,
   );
   const path = 'search_path=pg_catalog, pg_temp';
-  expect(rows).toEqual(
-    ['enqueue', 'enqueue_many', 'maintain_partitions', 'put_on_dead'].map((name) => ({ name, path })),
-  );
+  const theirs = [
+    'declare_schedules',
+    'enqueue',
+    'enqueue_many',
+    'fire_by_hand',
+    'fire_schedules',
+    'maintain_partitions',
+    'put_on_dead',
+  ];
+  expect(rows).toEqual(theirs.map((name) => ({ name, path })));
 });
 
 test('a producer’s own search_path and temporary objects do not change what an enqueue does', async ({

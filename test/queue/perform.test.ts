@@ -78,7 +78,7 @@ test('the processor gets the payload and a context that says which attempt it is
   const { id, kind, queue, subject, maxAttempts, createdAt, requestId, traceparent } = job;
   expect(seen).toHaveBeenCalledWith(
     { n: 1 },
-    { id, kind, queue, subject, attempt: 2, maxAttempts, createdAt, requestId, traceparent },
+    { id, kind, queue, subject, attempt: 2, maxAttempts, createdAt, requestId, traceparent, schedule: null },
     id,
     false,
   );

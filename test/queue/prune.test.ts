@@ -6,6 +6,7 @@ import { openClient } from '../support/database.ts';
 import { counterOf, deadJob, finishedJob, pendingJob, processingJob, rowOf, statusOf } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { homeOf, layPastDays } from '../support/partitions.ts';
+import { declaredSchedule } from '../support/schedules.ts';
 
 const DAY = 86_400;
 const OPTIONS = { deadKeepDays: 30, keepDays: 7, limit: 100 };
@@ -184,4 +185,11 @@ test('the log of operators goes after a year', async ({ db }) => {
   expect(await prune(db, { ...OPTIONS, limit: 1 })).toMatchObject({ prunedLog: 1, more: true });
   expect(await prune(db, OPTIONS)).toMatchObject({ prunedLog: 1 });
   expect((await db.query('SELECT FROM millrace.operator_log')).rowCount).toBe(1);
+});
+
+test('a schedule that no worker has declared for 30 days goes', async ({ db }) => {
+  await declaredSchedule(db, { name: 'kept', declaredSecondsAgo: 29 * 86_400 });
+  await declaredSchedule(db, { name: 'gone', declaredSecondsAgo: 31 * 86_400 });
+  expect(await prune(db, OPTIONS)).toMatchObject({ prunedSchedules: 1 });
+  expect((await db.query('SELECT name FROM millrace.schedules')).rows).toEqual([{ name: 'kept' }]);
 });

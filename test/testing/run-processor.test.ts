@@ -33,6 +33,12 @@ describe('without a database', () => {
     });
   });
 
+  test('a job may be that of a schedule', async () => {
+    const schedule = { name: 'nightly', fireAt: '2026-03-29T01:00:00.000Z' };
+    expect(await send((_, ctx) => ctx.job.schedule, { job: { schedule } })).toMatchObject({ result: schedule });
+    expect(await send((_, ctx) => ctx.job.schedule)).toMatchObject({ result: null });
+  });
+
   test.each([
     ['any error', new Error('boom'), { verdict: 'retried', error: { name: 'Error', message: 'boom', attempt: 1 } }],
     ['RetryAfter', new RetryAfter(90), { verdict: 'retried', delaySeconds: 90 }],

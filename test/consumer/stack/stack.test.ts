@@ -201,7 +201,7 @@ describe('its bundles, one after the other, as the functions of a deployment', (
   test('work runs them all', { timeout: 60_000 }, async () => {
     key = 'a key that stands nowhere else';
     const WORKER_SECRETS = JSON.stringify({ PARTNER_KEY: secrets.create(key) });
-    const summary = await run('Work', { slot: 0 }, { WORKER_SECRETS, WORKER_LINGER_SECONDS: '0' });
+    const summary = await run('Work', { slot: 0 }, { WORKER_SECRETS, WORKER_PICKUP: 'minute' });
     expect(summary).toMatchObject({ completed: 3, buried: 1 });
   });
 

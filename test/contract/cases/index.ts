@@ -3,5 +3,6 @@ import { enqueueCases } from './enqueue.ts';
 import { observeCases } from './observe.ts';
 import { operateCases } from './operate.ts';
 import { readCases } from './read.ts';
+import { scheduleCases } from './schedules.ts';
 
-export const CASES: Cases = { ...enqueueCases, ...readCases, ...operateCases, ...observeCases };
+export const CASES: Cases = { ...enqueueCases, ...readCases, ...operateCases, ...scheduleCases, ...observeCases };
