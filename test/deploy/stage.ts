@@ -74,7 +74,7 @@ function environmentOf(
   surroundings: Surroundings,
 ): Record<string, string> {
   // Jobs are put in before their worker starts.
-  const shell = { WORKER_LINGER_SECONDS: '0' };
+  const shell = { WORKER_PICKUP: 'minute' };
   if (typeof surroundings === 'string') {
     return sandboxEnvironment({ ...fn, variables }, { DATABASE_URL: surroundings }, shell);
   }
@@ -85,7 +85,7 @@ function environmentOf(
     ...sandboxEnvironment({ ...fn, variables: {} }, { DATABASE_URL: '' }, {}),
     ...(Object.fromEntries(filled) as Record<string, string>),
     ...surroundings.environment,
-    ...('WORKER_LINGER_SECONDS' in variables && shell),
+    ...('WORKER_PICKUP' in variables && shell),
   };
 }
 

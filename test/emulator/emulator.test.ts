@@ -62,7 +62,7 @@ describe.skipIf(built === undefined)('under AWS’s runtime interface emulator a
     const work = await start('Work', databaseUrl, (fn) => ({
       ...fn,
       timeoutSeconds: 20,
-      environment: { ...fn.environment, WORKER_LINGER_SECONDS: '60' },
+      environment: { ...fn.environment, WORKER_PICKUP: 'second' },
     }));
     const began = performance.now();
     expect(await returned(work, { slot: 0 })).toMatchObject({ completed: 0 });

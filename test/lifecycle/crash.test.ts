@@ -78,34 +78,3 @@ describe('a crash spends an attempt, a deploy does not', () => {
     for (const id of jobs) expect(await liveRowOf(db, id)).toMatchObject({ status: 'pending', attempts: 1, reaps: 1 });
   });
 });
-
-describe('the database clock alone decides', () => {
-  for (const clockWrongByHours of [-7, 7]) {
-    test(`a worker whose clock is wrong by ${clockWrongByHours} hours does what any other does`, async ({
-      db,
-      databaseUrl,
-    }) => {
-      const due = await deed(db, { do: 'finish' });
-      const later = await deed(db, { do: 'finish' }, { delaySeconds: 3_600 });
-      const running = await deed(db, { do: 'wait' });
-      const worker = startWorker({ databaseUrl, lingerSeconds: 60, clockWrongByHours });
-      await worker.said('job.completed');
-      await worker.said('job.claimed', 2);
-      // Neither has its lease run out, nor is what comes in an hour due.
-      expect(await reap(db, { limit: 100 })).toEqual([]);
-      expect(await rowOf(db, due)).toMatchObject({ status: 'completed', attempts: 1 });
-      expect(await rowOf(db, later)).toMatchObject({ status: 'pending', attempts: 0 });
-      expect(await leaseSeconds(db, running)).toBeCloseTo(30, -1);
-      worker.child.kill('SIGTERM');
-      await worker.ended;
-    });
-  }
-
-  async function leaseSeconds(db: pg.Pool, id: string): Promise<number> {
-    const { rows } = await db.query(
-      'SELECT extract(epoch FROM locked_until - now())::float8 AS seconds FROM millrace.live_jobs WHERE id = $1',
-      [id],
-    );
-    return rows[0].seconds;
-  }
-});

@@ -15,7 +15,7 @@ const doing = (processor: (payload: Record<string, unknown>, ctx: Context) => un
   processors: { [kind]: processor },
 });
 
-const CLAIM = 'millrace.claim';
+const CLAIM = 'FROM millrace.claim(';
 const COMPLETE = 'INSERT INTO millrace.finished_jobs';
 const RETRY = 'returned_by = j.locked_by';
 const PROGRESS = 'INSERT INTO millrace.job_progress';

@@ -1,7 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import type { RunSummary } from '../../functions/queue/run.ts';
+import type { DeedName } from './deeds.ts';
 import { until } from './ground.ts';
 import type { WorkerMessage, WorkerOptions } from './worker.ts';
 
@@ -21,8 +22,12 @@ export interface WorkerProcess {
   }>;
 }
 
-export function startWorker(options: WorkerOptions): WorkerProcess {
-  const child = fork(SCRIPT, [JSON.stringify(options)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+/** `process`: how the process itself is started. Default as this one was. */
+export function startWorker(
+  options: WorkerOptions,
+  process: Pick<ForkOptions, 'env' | 'execArgv'> = {},
+): WorkerProcess {
+  const child = fork(SCRIPT, [JSON.stringify(options)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], ...process });
   const messages: WorkerMessage[] = [];
   let summary: RunSummary | undefined;
   let stderr = '';
@@ -49,7 +54,7 @@ export function startWorker(options: WorkerOptions): WorkerProcess {
 }
 
 export interface Deed {
-  readonly do: 'finish' | 'crash' | 'block' | 'stray' | 'effect' | 'wait';
+  readonly do: DeedName;
   readonly ms?: number;
 }
 

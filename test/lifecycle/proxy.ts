@@ -13,6 +13,8 @@ export interface Proxy {
   loseStatement(marker: string): Promise<void>;
   /** Lets the next statement that holds `marker` pass and hangs on to its answer for good: the sender waits. */
   swallowAnswerTo(marker: string): Promise<void>;
+  /** Hangs on to the next statement that holds `marker`, and to all that its sender says after it: the server never sees it. */
+  holdStatement(marker: string): Promise<void>;
   /** Hangs up on everybody. */
   cut(): void;
   close(): Promise<void>;
@@ -20,7 +22,7 @@ export interface Proxy {
 
 interface Trap {
   readonly marker: Buffer;
-  readonly on: 'statement' | 'answer' | 'silence';
+  readonly on: 'statement' | 'held' | 'answer' | 'silence';
   sprung(): void;
 }
 
@@ -62,6 +64,10 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
         hangUp();
         return;
       }
+      if (caught?.on === 'held') {
+        caught.sprung();
+        return;
+      }
       upstream.write(data);
     });
     upstream.on('data', (data) => {
@@ -90,6 +96,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     url: url.href,
     loseAnswerTo: (marker) => trap('answer', marker),
     loseStatement: (marker) => trap('statement', marker),
+    holdStatement: (marker) => trap('held', marker),
     swallowAnswerTo: (marker) => trap('silence', marker),
     cut,
     close: () => {

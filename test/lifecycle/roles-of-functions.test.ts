@@ -35,6 +35,7 @@ test('every function does its work under its own role, and the job goes all its 
   };
   const tick = async (name: 'work' | 'reap', event: object) => {
     process.env.DATABASE_URL = as[name === 'work' ? 'worker' : 'reaper'].url;
+    process.env.WORKER_PICKUP = 'minute';
     const { handler } = await import(`../../functions/${name}/handler.ts`);
     return handler(event, context(30_000));
   };
@@ -52,10 +53,10 @@ test('every function does its work under its own role, and the job goes all its 
   };
   expect(await ask('enqueue', 'POST', '/jobs/batch', batch)).toMatchObject({ status: 201 });
   expect(await ask('manage', 'POST', '/kinds/hello.greet/pause')).toMatchObject({ status: 200 });
-  expect(await tick('work', { slot: 1 })).toMatchObject({ claimed: 0 });
+  expect(await tick('work', { slot: 0 })).toMatchObject({ claimed: 0 });
   expect(await ask('ready', 'GET', '/ready')).toMatchObject({ status: 200, body: { paused: [{ name: job.kind }] } });
   expect(await ask('manage', 'POST', '/kinds/hello.greet/resume')).toMatchObject({ status: 200 });
-  expect(await tick('work', { slot: 1 })).toMatchObject({ completed: 2, unsettled: 0 });
+  expect(await tick('work', { slot: 0 })).toMatchObject({ completed: 2, unsettled: 0 });
   expect(await ask('jobs-read', 'GET', `/jobs/${id}?include=payload,result&wait=1`)).toMatchObject({
     status: 200,
     body: { status: 'completed', payload: job.payload },

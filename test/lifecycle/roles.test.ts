@@ -10,9 +10,11 @@ import { counts } from '../../functions/queue/counts.ts';
 import { insertJob, insertJobs } from '../../functions/queue/enqueue.ts';
 import { enqueue } from '../../functions/queue/enqueue-typed.ts';
 import { erase } from '../../functions/queue/erase.ts';
+import { fireByHand } from '../../functions/queue/fire-by-hand.ts';
 import { get } from '../../functions/queue/get.ts';
 import type { AttemptError } from '../../functions/queue/job.ts';
 import { list } from '../../functions/queue/list.ts';
+import { isDeclared, listSchedules } from '../../functions/queue/list-schedules.ts';
 import { look } from '../../functions/queue/look.ts';
 import { onDeadJobs } from '../../functions/queue/on-dead.ts';
 import { pause, resume } from '../../functions/queue/pause.ts';
@@ -26,14 +28,17 @@ import { countRedrivable, redriveMany } from '../../functions/queue/redrive-many
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
 import { retry } from '../../functions/queue/retry.ts';
 import { rollUp } from '../../functions/queue/roll-up.ts';
+import { schedule } from '../../functions/queue/schedule.ts';
 import { stats } from '../../functions/queue/stats.ts';
 import { upkeep } from '../../functions/queue/upkeep.ts';
 import { watch } from '../../functions/queue/watch.ts';
 import { xminAge } from '../../functions/queue/xmin-age.ts';
+import { claimAt } from '../queue/claiming.ts';
 import { deadJob, finishedJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
 import { describe, expect, vi } from '../support/fixtures.ts';
 import { test as base } from '../support/logins.ts';
 import { layPastDays } from '../support/partitions.ts';
+import { declaredSchedule } from '../support/schedules.ts';
 import { runOn } from './ground.ts';
 
 /** Logins on the database `own`, each a member of one role and no more. */
@@ -140,12 +145,55 @@ describe('each role may do what it is there for:', () => {
     expect((await db.query('SELECT result FROM millrace.jobs WHERE id = $1', [id])).rows).toEqual([{ result: 'done' }]);
   });
 
+  test('the worker takes a slot, and claims from many queues at once; who puts jobs in wakes it', async ({
+    own,
+    as,
+  }) => {
+    await pendingJob(own.pool, { queue: 'second' });
+    const kinds = { [KIND]: defineJob({ payload: z.unknown(), timeoutSeconds: 20 }) };
+    const summary = await runOn(as.worker.url, {
+      contracts: kinds,
+      processors: { [KIND]: () => 'done' },
+      queues: ['default', 'second'],
+      slot: { worker: 'work', slot: 0, woken: false },
+    });
+    expect(summary).toMatchObject({ completed: 1, reason: 'emptied' });
+    const wake = `SELECT * FROM millrace.take_wakes('{work}')`;
+    for (const { pool } of [as.producer, as.worker, as.operator]) {
+      expect((await pool.query(wake)).rows).toEqual([{ take_wakes: 'work' }]);
+      await own.pool.query('DELETE FROM millrace.wakes');
+    }
+    await expect(as.reader.pool.query(wake)).rejects.toMatchObject({ code: '42501' });
+  });
+
+  test('the worker fires what recurs; the reader sees it; the operator fires it by hand, and pauses it', async ({
+    own,
+    as,
+  }) => {
+    const contracts = { [KIND]: defineJob({ payload: z.unknown(), timeoutSeconds: 20 }) };
+    const one = schedule({ name: 'x', every: '1d', kind: KIND, payload: { n: 1 } });
+    const working = () =>
+      runOn(as.worker.url, { contracts, processors: { [KIND]: (_, ctx) => ctx.job.schedule?.name }, schedules: [one] });
+    expect(await working()).toMatchObject({ claimed: 0 });
+    await own.pool.query(`UPDATE millrace.schedules SET fired_until = fired_until - interval '1 day'`);
+    expect(await working()).toMatchObject({ completed: 1 });
+    expect(await listSchedules(as.reader.pool)).toMatchObject([{ name: 'x', last_outcome: 'fired', paused: false }]);
+
+    const { pool } = as.operator;
+    expect(await isDeclared(pool, 'x')).toBe(true);
+    expect(await pause(pool, 'schedule', 'x', by('1'))).toBe(true);
+    expect(await fireByHand(pool, 'x', by('2'))).toMatchObject({ outcome: 'fired' });
+    expect(await resume(pool, 'schedule', 'x', by('3'))).toBe(true);
+    expect(await listSchedules(pool)).toMatchObject([{ name: 'x', paused: false }]);
+    expect(await working()).toMatchObject({ completed: 1 });
+  });
+
   test('the worker claims, watches, tells progress and settles in every way', async ({ own, as: { worker } }) => {
     const db = worker.pool;
     for (let n = 0; n < 5; n++) await pendingJob(own.pool, { dueInSeconds: n - 10, uniqueKey: `u${n}` });
     const cursor = new QueueCursor('default', KINDS);
     const token = randomUUID();
-    const { jobs } = await cursor.claim(db, { token, limit: 5, kinds: KINDS });
+    const jobs = await claimAt(cursor, db, { token, limit: 5 });
     await cursor.publish(db, 'now');
     const claims = jobs.map(({ id }) => ({ id, token }));
     const [completed, retried, buried, asked, lost] = claims as [Claim, Claim, Claim, Claim, Claim];
@@ -215,11 +263,13 @@ describe('each role may do what it is there for:', () => {
     await own.pool.query(
       `INSERT INTO millrace.operator_log (at, action, target, count) VALUES (now() - interval '2 years', 'pause', '{}', 1)`,
     );
+    await declaredSchedule(own.pool, { declaredSecondsAgo: 31 * DAY });
     expect(await prune(db, { deadKeepDays: 30, keepDays: 7, limit: 100 })).toEqual({
       pruned: 3,
       prunedKeys: 1,
       prunedProgress: 1,
       prunedLog: 1,
+      prunedSchedules: 1,
       more: false,
     });
 

@@ -134,7 +134,7 @@ describe('readApp', () => {
       DATABASE_URL: 'postgres://here/',
       WORKER_CONCURRENCY: '10',
       JOB_QUEUE: 'Stack-Jobs',
-      AWS_LAMBDA_FUNCTION_NAME: 'Enqueue',
+      AWS_LAMBDA_FUNCTION_NAME: 'Stack-F',
       AWS_LAMBDA_FUNCTION_MEMORY_SIZE: '128',
     });
     const kept = ['WORKER_CONCURRENCY', 'NODE_OPTIONS', 'JOB_QUEUE'];
@@ -181,7 +181,7 @@ describe('readApp', () => {
     const directory = await assemblyOf({
       ...API,
       F: fn('Enqueue', { Environment: { Variables: { WAKE_FUNCTIONS } } }),
-      Work: fn('Jobs/Work', { Environment: { Variables: { WORKER_LINGER_SECONDS: '3' } } }),
+      Work: fn('Jobs/Work', { Environment: { Variables: { WORKER_PICKUP: 'instant' } } }),
       S: schedule('Tick', arn('Work')),
     });
     const shell = { WAKE_FUNCTIONS: '{"*":"elsewhere"}' };

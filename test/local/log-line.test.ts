@@ -51,7 +51,7 @@ test('metrics and empty lines give nothing, a long value is cut', () => {
 });
 
 test.each([
-  ['"message":"run ended","claimed":0,"reason":"lingered","duration_ms":60000', true],
+  ['"message":"run ended","claimed":0,"reason":"relieved","duration_ms":60000', true],
   ['"message":"tick ended","rolled_up":7,"created":[],"postponed":false', true],
   ['"message":"tick ended","created":["p"]', false],
   ['"message":"run ended","claimed":1', false],
