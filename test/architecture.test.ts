@@ -1,10 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const files = globSync('{bin,cli,client,functions,lib,local,openapi,opentelemetry,testing}/**/*.ts', { cwd: root })
+const files = globSync('{bin,cli,client,functions,lib,local,openapi,opentelemetry,testing,wake}/**/*.ts', { cwd: root })
   .sort()
   .map((path) => ({ path, code: withoutComments(readFileSync(join(root, path), 'utf8')) }));
 const below = (folder: string) => files.filter(({ path }) => path.startsWith(folder));
@@ -42,6 +42,8 @@ interface Rule {
 
 /** Who may import whom. The first rule that names a file's folder holds. */
 const RULES: readonly Rule[] = [
+  // The one file that knows a cron library, which is in the bundles of workers alone.
+  { of: 'functions/queue/fire-times.ts', may: /^(croner$|functions\/queue\/)/ },
   // The engine knows Node, zod and the shape of pg, and nothing of where it runs.
   { of: 'functions/queue/', may: /^(node:|zod(\/|$)|uuid$|functions\/queue\/)/, types: /^pg$/ },
   {
@@ -82,6 +84,8 @@ const RULES: readonly Rule[] = [
   { of: 'cli/', may: /^(?!aws-cdk-lib|test\/|lib\/(?!bundles\/esbuild\.ts$)|openapi\/)/ },
   // Callers of the API: it runs wherever there is a fetch, and brings nothing along.
   { of: 'client/', may: /^client\// },
+  // For callers that enqueue without the API: what it does after an enqueue, and nothing else of it.
+  { of: 'wake/', may: /^functions\/(lambda\/wake|queue\/db)\.ts$/ },
   // Runs in the tests of users, on the engine alone.
   { of: 'testing/', may: /^(node:|zod(\/|$)|uuid$|functions\/queue\/|testing\/)/, types: /^pg$/ },
   // Around processors, for those who have OpenTelemetry.
@@ -92,6 +96,8 @@ const RULES: readonly Rule[] = [
   },
   // Writes the description of the API from what the handlers check; it is in no bundle.
   { of: 'openapi/', may: /^(node:|zod(\/|$)|#contracts$|package\.json$|functions\/|openapi\/)/ },
+  // Its prices are those of the test that adds up what a stack costs.
+  { of: 'bin/simulate/', may: /^(?!aws-cdk-lib|test\/(?!stack\/prices\.json$)|lib\/)/ },
   { of: 'bin/', may: /^(?!aws-cdk-lib|test\/|lib\/)/ },
 ];
 
@@ -114,48 +120,4 @@ test('the engine reads no environment and writes to no console', () => {
     /\bprocess\.(env|stdout|stderr|argv)\b|\bconsole\./.test(code),
   );
   expect(strays.map(({ path }) => path)).toEqual([]);
-});
-
-describe('statements', () => {
-  const VERBS =
-    'SELECT|INSERT|UPDATE|DELETE|WITH|CALL|DO|SET|RESET|LOCK|LISTEN|UNLISTEN|NOTIFY|PREPARE|DISCARD|CREATE|DECLARE';
-  const isStatement = new RegExp(`^\\s*(${VERBS})\\b`);
-  const statements = [...below('functions/'), ...below('testing/')].flatMap(({ path, code }) =>
-    [...code.matchAll(/`(?:[^`\\]|\\.)*`|'(?:[^'\\\n]|\\.)*'/g)]
-      .map(([literal]) => ({ path, text: literal.slice(1, -1) }))
-      .filter(({ text }) => isStatement.test(text)),
-  );
-  const migrations = globSync('migrations/*.sql', { cwd: root }).map((path) => ({
-    path,
-    text: readFileSync(join(root, path), 'utf8').replace(/--.*$/gm, ''),
-  }));
-
-  test('are found', () => {
-    const sources = new Set(statements.map(({ path }) => path));
-    for (const verb of ['enqueue', 'claim', 'complete', 'give-back', 'bury', 'reap', 'cancel', 'redrive']) {
-      expect(sources).toContain(`functions/queue/${verb}.ts`);
-    }
-  });
-
-  test('are fixed text: nothing goes into them but constants, and numbers where SET takes no parameters', () => {
-    const composed = statements.filter(({ text }) => /\$\{(?![A-Z][A-Z_]*\})/.test(text));
-    expect(composed.filter(({ text }) => !text.startsWith('SET LOCAL lock_timeout = ${'))).toEqual([]);
-  });
-
-  /** A pooler in transaction mode gives the next transaction another connection, and RDS Proxy pins the one that saw these. */
-  test.each([
-    ['SET for the session', /(^|;)\s*(SET(?!\s+LOCAL\b)|RESET)\b|set_config\([^)]*,\s*false\s*\)/i, statements],
-    ['LISTEN and NOTIFY', /\b(UN)?LISTEN\b|\bNOTIFY\b|\bpg_notify\b/, [...statements, ...migrations]],
-    ['prepared statements', /\b(PREPARE|DEALLOCATE|DISCARD)\b/, [...statements, ...migrations]],
-    ['session locks', /\bpg_(try_)?advisory_(?!xact_)\w+/i, [...statements, ...migrations]],
-    ['temporary tables', /\bTEMP(ORARY)?\s+(TABLE|VIEW|SEQUENCE)\b/i, [...statements, ...migrations]],
-    ['cursors', /\bCURSOR\b/, [...statements, ...migrations]],
-  ])('leave nothing behind on a connection: no %s', (_, pattern, texts) => {
-    expect(texts.filter(({ text }) => pattern.test(text))).toEqual([]);
-  });
-
-  test('have no names', () => {
-    const named = below('functions/').filter(({ code }) => /\bquery(<[^(]*>)?\(\s*\{[^}]*\bname\b/.test(code));
-    expect(named.map(({ path }) => path)).toEqual([]);
-  });
 });
