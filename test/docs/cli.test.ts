@@ -11,6 +11,7 @@ import { startCli } from '../cli/run-cli.ts';
 import { temporaryDirectory } from '../local/bundle.ts';
 import { deadJob, finishedJob, pendingJob } from '../support/factories.ts';
 import { describe, expect, test, vi } from '../support/fixtures.ts';
+import { declaredSchedule } from '../support/schedules.ts';
 import { blocksOf, root } from './blocks.ts';
 
 const run = promisify(execFile);
@@ -18,13 +19,14 @@ const BIN = fileURLToPath(new URL('../../bin/millrace.ts', import.meta.url));
 const page = readFileSync(join(root, 'docs/cli.md'), 'utf8');
 const blocks = blocksOf('docs/cli.md').map(({ name, text }) => ({ name, lines: text.trimEnd().split('\n') }));
 
-/** The jobs that the page speaks of. */
+/** The jobs that the page speaks of, and the schedule. */
 async function jobsOfThePage(db: pg.Pool): Promise<void> {
   const id = (last: string) => `0196a3c8-1d6e-7d2b-8f0a-3f5a9f6b2c1${last}`;
   const errors = [{ attempt: 1, name: 'TypeError', message: 'no' }];
   await deadJob(db, { id: id('1'), kind: 'invoice.send', errors });
   await pendingJob(db, { id: id('2') });
   await finishedJob(db, { id: id('3') });
+  await declaredSchedule(db, { name: 'report.nightly' });
 }
 
 /** The words of a line as a shell makes them, where it has nothing else to do. */

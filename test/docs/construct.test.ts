@@ -11,9 +11,8 @@ import { type Block, blockNamed, blocksOf, root } from './blocks.ts';
 process.env.CDK_VALIDATION = 'false';
 
 const blocks = blocksOf('docs/construct.md').filter(({ language }) => language === 'ts');
-const examples = [...blocks, ...blocksOf('docs/networks.md'), ...blocksOf('docs/encryption.md')].filter(
-  ({ language, name }) => language === 'ts' && !name.includes('.ts'),
-);
+const others = ['networks', 'encryption', 'choosing'].flatMap((page) => blocksOf(`docs/${page}.md`));
+const examples = [...blocks, ...others].filter(({ language, name }) => language === 'ts' && !name.includes('.ts'));
 
 /** What the examples take as given, and what an editor would import. */
 const AROUND = `

@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type pg from 'pg';
+import { onTestFinished } from 'vitest';
 import { contracts } from '../../functions/jobs/contracts.ts';
 import { processors } from '../../functions/jobs/processors.ts';
 import { runOn } from '../lifecycle/ground.ts';
 import { adoptApp, launch } from '../local/project.ts';
 import { createDatabase, type Database } from '../support/database.ts';
 import { afterAll, beforeAll, describe, expect, inject, test } from '../support/fixtures.ts';
+import { startLambdaApi } from '../support/lambda-api.ts';
 import { blockNamed, blocksOf, isFile, root } from './blocks.ts';
 
 const run = promisify(execFile);
@@ -34,6 +36,7 @@ test('docs/enqueue.md shows files as they are, and what is executed below', asyn
     'sql look',
     'sql cancel',
     'sql grant',
+    'sql wake',
     'sh python',
     'sh go',
   ]);
@@ -164,6 +167,28 @@ test('SQL: a role that owns nothing puts jobs in with that grant, and does the r
     await client.query(`RESET ROLE; DROP OWNED BY ${role}; DROP ROLE ${role}`);
     client.release();
   }
+});
+
+test('a worker is started once, after the commit, by TypeScript and by SQL', { timeout: 30_000 }, async ({ own }) => {
+  const lambda = await startLambdaApi();
+  onTestFinished(() => lambda.close());
+  await own.pool.query(block('customers').replace('PRIMARY KEY', ''));
+  const env = {
+    DATABASE_URL: own.url,
+    WAKE_FUNCTIONS: '{"*":"Shop-JobsWork"}',
+    AWS_ENDPOINT_URL_LAMBDA: lambda.url,
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+  };
+  expect(await shell('node examples/typescript/wake.ts', { cwd: root, env })).toMatch(/, started: Shop-JobsWork$/m);
+  expect(lambda.invoked).toEqual([{ name: 'Shop-JobsWork', type: 'Event', event: { slot: 0, woken: true } }]);
+  const asked = async () => (await own.pool.query({ text: block('wake'), rowMode: 'array' })).rows;
+  await own.pool.query(`UPDATE millrace.wakes SET woken_at = clock_timestamp()`);
+  expect(await asked()).toEqual([]);
+  await own.pool.query(`UPDATE millrace.wakes SET woken_at = woken_at - interval '2 seconds'`);
+  expect(await asked()).toEqual([['Shop-JobsWork']]);
+  expect((await own.pool.query('SELECT status FROM millrace.jobs')).rows).toEqual([{ status: 'pending' }]);
 });
 
 /** Where `npm start` finds this project's app, and may keep its things. */

@@ -5,7 +5,7 @@ import { folderInProject, typeErrors } from '../support/typescript.ts';
 import { root } from './blocks.ts';
 
 /** Those of other folders are compiled where they are run, since they need packages of their own. */
-const FOLDERS = ['encryption', 'moving', 'processors', 'upgrading'];
+const FOLDERS = ['encryption', 'moving', 'processors', 'recurring', 'upgrading'];
 
 test('the examples of the pages compile', { timeout: 90_000 }, async () => {
   const folder = await folderInProject('examples');

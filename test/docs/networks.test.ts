@@ -10,6 +10,7 @@ import { PUBLISHED_METRICS } from '../../lib/watch/metrics.ts';
 import { SAMPLE, synthesize } from '../lib/synthesize.ts';
 import { type CostLine, monthlyCost } from '../stack/monthly-cost.ts';
 import { root } from './blocks.ts';
+import { rowsBelow } from './tables.ts';
 
 /** The examples of the page are synthesized by construct.test.ts. */
 type Setting = (stack: Stack) => Partial<JobQueueProps>;
@@ -92,15 +93,4 @@ function costOf(setting: Setting, pickup: Pickup): CostLine[] {
 
 function dollars(lines: readonly CostLine[], decimals = 0): string {
   return lines.reduce((sum, { usd }) => sum + usd, 0).toFixed(decimals);
-}
-
-/** The cells of the table whose head begins so. */
-function rowsBelow(text: string, head: string): string[][] {
-  const [, after = ''] = text.split(`\n${head}`);
-  const [table = ''] = after.split('\n\n');
-  return table
-    .split('\n')
-    .slice(2)
-    .map((row) => row.split('|').slice(1, -1))
-    .map((cells) => cells.map((cell) => cell.trim()));
 }

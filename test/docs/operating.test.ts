@@ -3,13 +3,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checksFor } from '../../cli/doctor/checks.ts';
+import type { RunSummary } from '../../functions/queue/run.ts';
 import { deadJob, pendingJob, processingJob } from '../support/factories.ts';
 import { describe, expect, test } from '../support/fixtures.ts';
 import { blockNamed, blocksOf, root } from './blocks.ts';
+import { rowsBelow } from './tables.ts';
 
 const run = promisify(execFile);
 const blocks = blocksOf('docs/operating.md');
-const SYMPTOMS = ['waiting', 'twice', 'busy', 'dead', 'api'];
+const SYMPTOMS = ['waiting', 'recurring', 'twice', 'busy', 'dead', 'api'];
 
 test('docs/operating.md shows nothing but what is executed below', () => {
   expect(blocks.map(({ language, name }) => `${language} ${name}`)).toEqual([
@@ -35,6 +37,20 @@ test('it names checks that the doctor has', async () => {
   for (const id of named) expect(ids).toContain(id);
 });
 
+test('it has each reason for which a run ends, and none beside', async () => {
+  const reasons = {
+    unneeded: true,
+    held: true,
+    emptied: true,
+    relieved: true,
+    deadline: true,
+    drained: true,
+    failed: true,
+  } satisfies Record<RunSummary['reason'], true>;
+  const page = await readFile(join(root, 'docs/operating.md'), 'utf8');
+  expect(rowsBelow(page, '| `reason` ').map(([reason]) => reason?.replaceAll('`', ''))).toEqual(Object.keys(reasons));
+});
+
 describe('on a queue that has been better', () => {
   const block = (language: string, name: string) =>
     blockNamed(
@@ -50,8 +66,14 @@ describe('on a queue that has been better', () => {
     await processingJob(own.pool, { kind: 'report.make' });
     const { id } = await deadJob(own.pool, { kind: 'hello.greet', payload: { name: 'Ada' }, errors });
     await own.pool.query(`INSERT INTO millrace.counter_deltas (kind, event, n) VALUES ('hello.greet', 'reaped', 3)`);
+    await own.pool.query(
+      `INSERT INTO millrace.schedules (name, every, kind, queue, max_attempts, payload, catch_up, overlap)
+       VALUES ('greeting', '5m', 'hello.greet', 'default', 5, '{"name": "Ada"}', 'latest', 'skip')`,
+    );
+    await own.pool.query(`INSERT INTO millrace.pauses (scope, name, paused_at) VALUES ('schedule', 'greeting', now())`);
     const rows = async (name: string) => (await own.pool.query(block('sql', name))).rows;
     expect(await rows('waiting')).toMatchObject([{ kind: 'hello.greet', queue: 'default', due: '1' }]);
+    expect(await rows('recurring')).toMatchObject([{ name: 'greeting', kind: 'hello.greet', paused: true }]);
     expect((await rows('twice'))[0]).toMatchObject({ kind: 'hello.greet', lost_their_worker: '3', failed: null });
     expect(await rows('dead')).toMatchObject([{ kind: 'hello.greet', error: 'TimeoutError', jobs: '1' }]);
     expect(Number((await rows('api'))[0].connections)).toBeGreaterThan(0);
@@ -67,6 +89,7 @@ describe('on a queue that has been better', () => {
     const waiting = await shell('waiting');
     expect(waiting.stdout).toContain('hello.greet');
     expect(waiting.stderr).toMatch(/hello\.greet/);
+    expect((await shell('recurring')).stdout).toMatch(/greeting.*paused/);
     const dead = await shell('dead');
     expect(dead.stdout).toContain('timeout of 5 s');
     expect(`${dead.stdout}${dead.stderr}`).toMatch(/\b1\b/);
