@@ -53,7 +53,7 @@ export interface JobQueueProps {
    */
   readonly databaseAuth?: DatabaseAuth;
   /**
-   * How soon a due job is picked up. `second`: a worker is always there and looks every 100 ms. `instant`: the API starts a
+   * How soon a due job is picked up. `second`: a worker is always there and looks about ten times a second. `instant`: the API starts a
    * worker when none is there; jobs put in by SQL, delayed jobs and recurring ones wait for the minute's tick, or for a wake.
    * `minute`: by the tick only. docs/choosing.md has what each costs.
    * @default 'second'

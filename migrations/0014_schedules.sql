@@ -404,7 +404,11 @@ BEGIN
     WHERE p.pronamespace = 'millrace'::regnamespace AND p.proname = 'claim' AND a.grantee NOT IN (0, p.proowner)
   LOOP
     EXECUTE pg_catalog.format(
-      'GRANT EXECUTE ON FUNCTION millrace.declare_schedules(jsonb), millrace.fire_schedules(jsonb) TO %s', claimer);
+      'GRANT EXECUTE ON FUNCTION millrace.declare_schedules(jsonb), millrace.fire_schedules(jsonb), '
+      'millrace.claim_first(uuid, text[], text[], float8[], int, int[], bigint, timestamptz[], timestamptz[], timestamptz[], '
+      'float8, float8), '
+      'millrace.see_start(text, int, text[], text[], uuid, float8, float8, float8, int, float8, float8) TO %s', claimer);
+    EXECUTE pg_catalog.format('GRANT SELECT, INSERT, UPDATE ON millrace.slots TO %s', claimer);
   END LOOP;
 END
 $$;
@@ -412,7 +416,7 @@ $$;
 -- If an earlier one goes before in the same transaction, it has given its warning, and once is enough.
 DO $$
 BEGIN
-  IF EXISTS (SELECT FROM millrace.migrations m WHERE m.version BETWEEN 11 AND 13 AND m.xmin = pg_current_xact_id()::xid) THEN
+  IF EXISTS (SELECT FROM millrace.migrations m WHERE m.version IN (11, 12) AND m.xmin = pg_current_xact_id()::xid) THEN
     SET LOCAL client_min_messages = error;
   END IF;
   PERFORM millrace.grant_roles();

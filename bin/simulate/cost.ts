@@ -4,12 +4,13 @@ import type { SqsSimulated } from './sqs.ts';
 
 const { perUse, hoursAMonth } = prices;
 
-/** Bytes that CloudWatch Logs takes for one run: platform lines, a summary, metrics. As test/stack/monthly-cost.ts has it. */
-const LOG_BYTES_A_RUN = 1500;
+/** Bytes that CloudWatch Logs takes for one run: platform lines, a summary, metrics. */
+export const LOG_BYTES_A_RUN = 1500;
 /** The same for an invocation that logs nothing of its own: three platform lines. */
 const LOG_BYTES_AN_INVOCATION = 500;
 /** Seconds and MiB of the function that takes a request to put a job in. */
 const ENQUEUE = { seconds: 0.015, mebibytes: 256 };
+
 export interface Dollars {
   /** Lambda: GB-seconds, invocations, and the schedules that start them; what it writes to the log. */
   readonly compute: number;

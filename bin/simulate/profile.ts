@@ -57,7 +57,7 @@ export function profileOf(pickup: Pickup, given: Partial<Record<ParameterName, n
 }
 
 /** Lambda gives a function a whole vCPU at this much memory, and less in proportion. Its own documentation has the number. */
-const WHOLE_CPU_MEBIBYTES = 1769;
+export const WHOLE_CPU_MEBIBYTES = 1769;
 
 /** How much longer the CPU of a worker needs than a whole one. One thread has no use for more. */
 export function slownessOf({ memory }: Pick<Profile, 'memory'>): number {

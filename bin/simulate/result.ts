@@ -56,8 +56,8 @@ function statementsOf({ database: { counts }, jobs, seconds }: Simulated) {
   return { ...counts, aSecond: sum / seconds, aJob: sum / jobs.counts.completed };
 }
 
-function sqsOf({ pickup, lambda, requests, completed, ...rest }: SqsSimulated, seconds: number) {
-  const sqs = { pickup, lambda, requests, completed, ...rest };
+function sqsOf(sqs: SqsSimulated, seconds: number) {
+  const { pickup, lambda, requests, completed } = sqs;
   return {
     completed,
     pickupSeconds: percentiles(pickup),

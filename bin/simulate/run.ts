@@ -7,35 +7,16 @@ import { RENEW_MS } from '../../functions/queue/presence.ts';
 import { decideStart, rowsThatMatter, type Start, type StartDecision } from '../../functions/queue/start.ts';
 import { CLAIM_MAX_ROWS, POLL_MS } from '../../functions/queue/supply.ts';
 import { WATCH_MS } from '../../functions/queue/watcher.ts';
-import type { Statement } from './database.ts';
-import { Ended, FAILED, STOPPED, SUCCEEDED, type Verb } from './ended.ts';
+import { Ended, FAILED, STOPPED, SUCCEEDED } from './ended.ts';
 import type { Actor } from './events.ts';
 import type { Sandbox } from './lambda.ts';
 import { Places } from './places.ts';
-import { slownessOf } from './profile.ts';
 import { logNormal, untilNext } from './random.ts';
+import { type Waiting, WIRE, Wire } from './wire.ts';
 import type { World } from './world.ts';
 
 /** What an event of a run says, if not which of its places has become free. */
-const WHAT = { connect: -1, arrived: -2, answered: -3, timer: -4, drain: -5, die: -6 } as const;
-
-/** What a run waits for the answer of. */
-type Waiting = 'look' | 'take' | 'marks' | Verb | 'watch' | 'clear' | 'renew' | 'claim' | 'publish';
-
-const STATEMENTS: Record<Waiting, Statement> = {
-  look: 'look',
-  take: 'take',
-  marks: 'marks',
-  complete: 'settle',
-  retry: 'settle',
-  bury: 'settle',
-  release: 'settle',
-  watch: 'watch',
-  renew: 'presence',
-  claim: 'claim',
-  clear: 'presence',
-  publish: 'marks',
-};
+const WHAT = { connect: -1, ...WIRE, drain: -5, die: -6 } as const;
 
 const KIND = 'job';
 /** As functions/queue/broker.ts. */
@@ -58,20 +39,15 @@ export interface RunOptions {
 export class Run implements Actor {
   readonly #world: World;
   readonly #options: RunOptions;
+  readonly #wire: Wire;
   readonly #places: Places;
   readonly #ended: Ended;
   readonly #kinds: ReadonlyMap<string, { readonly timeoutSeconds: number }>;
   readonly #endsAt: number;
-  readonly #slowness: number;
   readonly #lingerMs: number;
   #over = false;
   #connected = false;
   #failures = 0;
-  #waiting: Waiting | undefined;
-  /** When the worker is free to send the next statement. */
-  #freeAt: number;
-  #timerAt = Number.NaN;
-  #rows = 0;
   #wanted = 0;
   #restUntil = Number.NEGATIVE_INFINITY;
   #empty = false;
@@ -90,14 +66,14 @@ export class Run implements Actor {
     const { startedAt, start } = options;
     this.#world = world;
     this.#options = options;
+    this.#wire = new Wire(world, this, startedAt);
     this.#places = new Places(start.concurrency);
     this.#ended = new Ended(world);
     this.#kinds = new Map([[KIND, { timeoutSeconds: profile['job-timeout'] }]]);
     this.#endsAt = startedAt + profile.timeout;
-    this.#slowness = slownessOf(profile);
     this.#lingerMs = 1000 * lingerSeconds(profile.pickup, start);
-    this.#freeAt = this.#busyAt = this.#renewedAt = startedAt;
-    events.schedule(startedAt + this.#cpu('start-cpu-ms') + 3 * this.#roundTrip, this, WHAT.connect);
+    this.#busyAt = this.#renewedAt = startedAt;
+    events.schedule(startedAt + this.#wire.cpu('start-cpu-ms') + 3 * this.#wire.roundTrip, this, WHAT.connect);
     events.schedule(this.#endsAt - DRAIN_MARGIN_SECONDS, this, WHAT.drain);
     events.schedule(Math.min(this.#endsAt, startedAt + untilNext(profile.deaths, random)), this, WHAT.die);
   }
@@ -105,8 +81,8 @@ export class Run implements Actor {
   on(what: number, now: number): void {
     if (this.#over) return;
     if (what >= 0) this.#jobEnded(what, now);
-    else if (what === WHAT.arrived) this.#arrived(now);
-    else if (what === WHAT.answered) this.#answered(now);
+    else if (what === WHAT.arrived) this.#wire.arrived(now);
+    else if (what === WHAT.answered) this.#took(this.#wire.answered(now), now);
     else if (what === WHAT.timer) this.#rested(now);
     else if (what === WHAT.connect) this.#connect(now);
     else if (what === WHAT.drain) this.#drain(now);
@@ -115,27 +91,17 @@ export class Run implements Actor {
 
   #connect(now: number): void {
     const { database, events, random } = this.#world;
-    this.#freeAt = now;
+    this.#wire.freeAt = now;
     if (!database.connect()) {
       events.schedule(now + reconnectDelay(++this.#failures, random) / 1000, this, WHAT.connect);
       return;
     }
     this.#connected = true;
-    this.#send('look');
+    this.#wire.send('look');
   }
 
   #rested(now: number): void {
-    if (now !== this.#timerAt || this.#waiting !== undefined) return;
-    this.#freeAt = now;
-    this.#round(now);
-  }
-
-  /** The database has carried a statement out. Its answer takes half a round trip. */
-  #answered(now: number): void {
-    const waiting = this.#waiting as Waiting;
-    this.#waiting = undefined;
-    this.#freeAt = now + this.#roundTrip / 2;
-    this.#took(waiting, now);
+    if (this.#wire.isAwake(now)) this.#round(now);
   }
 
   #took(waiting: Waiting, now: number): void {
@@ -156,7 +122,7 @@ export class Run implements Actor {
         this.#next(now, 'presence');
         break;
       case 'clear':
-        slots.clear(start.slot, token, this.#jobSeconds.take(), now);
+        slots.clear(start.slot, token, this.#jobSeconds.take());
         this.#present = false;
         if (this.#phase === 'leave') this.#askAgain();
         this.#next(now, 'claim');
@@ -193,7 +159,7 @@ export class Run implements Actor {
       inFlight: Math.min(rows, jobs.processing),
       jobSeconds,
     });
-    if (decision === 'take') this.#send('take');
+    if (decision === 'take') this.#wire.send('take');
     else this.#end(now, decision);
   }
 
@@ -207,7 +173,7 @@ export class Run implements Actor {
     }
     slots.take(start.slot, token, now);
     this.#present = true;
-    this.#send('marks');
+    this.#wire.send('marks');
   }
 
   /** Its presence is cleared: what came until then, nobody else looks for. */
@@ -241,18 +207,20 @@ export class Run implements Actor {
   /** Sends the next statement of the round, or rests if it has none. */
   #next(now: number, from: 'settle' | 'presence' | 'claim'): void {
     const verb = from === 'settle' ? this.#ended.verb : undefined;
-    if (verb) this.#send(verb, this.#ended.send(verb));
-    else if (from === 'settle' && this.#watchRest(now) <= 0) this.#send('watch');
-    else if (from !== 'claim' && this.#leaves) this.#send('clear');
-    else if (from !== 'claim' && this.#renewRest(now) <= 0) this.#send('renew');
-    else if (this.#mayClaim && this.#restUntil <= this.#freeAt) this.#send('claim', this.#claimable(now));
-    else if (this.#ended.size > 0) this.#wake(now);
+    if (verb) this.#wire.send(verb, this.#ended.send(verb));
+    else if (from === 'settle' && this.#watchRest(now) <= 0) this.#wire.send('watch');
+    else if (from !== 'claim' && this.#leaves) this.#wire.send('clear');
+    else if (from !== 'claim' && this.#renewRest(now) <= 0) this.#wire.send('renew');
+    else if (this.#mayClaim && this.#restUntil <= this.#wire.freeAt) this.#wire.send('claim', this.#claimable(now));
+    else if (this.#ended.size > 0) this.#wire.wake(now);
     else this.#rest(now);
   }
 
   #rest(now: number): void {
     const poll = this.#mayClaim ? this.#restUntil - now : Infinity;
-    this.#wake(now + Math.max(0, Math.min(poll, this.#renewRest(now), this.#watchRest(now), LONGEST_REST_SECONDS)));
+    this.#wire.wake(
+      now + Math.max(0, Math.min(poll, this.#renewRest(now), this.#watchRest(now), LONGEST_REST_SECONDS)),
+    );
   }
 
   get #leaves(): boolean {
@@ -277,21 +245,21 @@ export class Run implements Actor {
     const { jobs } = this.#world;
     const count = Math.min(this.#wanted, jobs.due(now));
     this.#empty = count === 0;
-    const tickAt = this.#freeAt;
+    const tickAt = this.#wire.freeAt;
     for (let n = 0; n < count; n++) this.#startJob(jobs.claim(now), tickAt);
-    if (this.#empty) this.#restUntil = this.#freeAt + POLL_MS / 1000;
+    if (this.#empty) this.#restUntil = this.#wire.freeAt + POLL_MS / 1000;
     this.#round(now);
   }
 
   /** All that a claim brings starts in one turn of the event loop, so that what takes the same time ends together. */
   #startJob(job: number, tickAt: number): void {
     const { jobs, events, profile, random } = this.#world;
-    this.#freeAt += this.#cpu('job-cpu-ms');
-    jobs.started(job, this.#freeAt);
+    this.#wire.freeAt += this.#wire.cpu('job-cpu-ms');
+    jobs.started(job, this.#wire.freeAt);
     const seconds = (profile['job-ms'] / 1000) * logNormal(profile['job-spread'], random);
     const fails = random() < profile.fail || seconds > profile['job-timeout'];
-    const place = this.#places.take({ job, startedAt: this.#freeAt, fails });
-    events.schedule(Math.max(this.#freeAt, tickAt + Math.min(seconds, profile['job-timeout'])), this, place);
+    const place = this.#places.take({ job, startedAt: this.#wire.freeAt, fails });
+    events.schedule(Math.max(this.#wire.freeAt, tickAt + Math.min(seconds, profile['job-timeout'])), this, place);
   }
 
   #jobEnded(place: number, now: number): void {
@@ -300,12 +268,12 @@ export class Run implements Actor {
     this.#ended.add(attempt.job, attempt.fails ? FAILED : SUCCEEDED);
     this.#jobSeconds.add(1000 * this.#world.jobs.heldFor(attempt.job, now));
     // What ends at the same moment is settled together.
-    if (this.#waiting === undefined) this.#wake(now);
+    if (!this.#wire.waits) this.#wire.wake(now);
   }
 
   #drain(now: number): void {
     for (const { job } of this.#places.empty()) this.#ended.add(job, STOPPED);
-    if (this.#connected && this.#waiting === undefined) this.#wake(now);
+    if (this.#connected && !this.#wire.waits) this.#wire.wake(now);
   }
 
   /** Nothing is settled from here on: leases run out. */
@@ -322,10 +290,10 @@ export class Run implements Actor {
     const { start, token } = this.#options;
     if (this.#present) {
       this.#world.database.execute('presence', now);
-      slots.clear(start.slot, token, this.#jobSeconds.take(), now);
+      slots.clear(start.slot, token, this.#jobSeconds.take());
       this.#present = false;
     }
-    this.#send('publish');
+    this.#wire.send('publish');
   }
 
   #end(now: number, how: Parameters<RunOptions['ended']>[0], died = false): void {
@@ -335,26 +303,6 @@ export class Run implements Actor {
     if (this.#connected) database.disconnect();
     workers.ended(sandbox, now, died);
     ended(how);
-  }
-
-  #send(waiting: Waiting, rows = 0): void {
-    this.#waiting = waiting;
-    this.#rows = rows;
-    const at = this.#freeAt + this.#cpu('statement-cpu-ms') + this.#roundTrip / 2;
-    this.#world.events.schedule(at, this, WHAT.arrived);
-  }
-
-  /** A statement has come to the server. */
-  #arrived(now: number): void {
-    const { database, events } = this.#world;
-    const doneAt = database.execute(STATEMENTS[this.#waiting as Waiting], now, this.#rows);
-    events.schedule(doneAt, this, WHAT.answered);
-  }
-
-  /** Goes on at this time, not earlier. */
-  #wake(at: number): void {
-    this.#timerAt = Math.max(at, this.#freeAt);
-    this.#world.events.schedule(this.#timerAt, this, WHAT.timer);
   }
 
   /** As Presence.restMs. */
@@ -369,13 +317,5 @@ export class Run implements Actor {
 
   #watchRest(now: number): number {
     return Math.max(this.#places.oldestSince, this.#watchedAt) + WATCH_MS / 1000 - now;
-  }
-
-  get #roundTrip(): number {
-    return this.#world.profile['round-trip-ms'] / 1000;
-  }
-
-  #cpu(of: 'start-cpu-ms' | 'statement-cpu-ms' | 'job-cpu-ms'): number {
-    return (this.#world.profile[of] / 1000) * this.#slowness;
   }
 }

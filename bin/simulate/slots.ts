@@ -50,12 +50,12 @@ export class Slots {
   }
 
   /** Says that it does not. Who had been woken may have left because of it, so that the next wake is for nobody on the way. */
-  clear(slot: number, token: number, jobSeconds: number | undefined, now: number): void {
+  clear(slot: number, token: number, jobSeconds: number | undefined): void {
     const row = this.#rows.get(slot);
     if (row?.token !== token) return;
     row.presentUntil = Number.NEGATIVE_INFINITY;
     learn(row, jobSeconds);
-    if (this.#wokenAt > now - WAKE_SECONDS) this.#wokenAt = Number.NEGATIVE_INFINITY;
+    this.#wokenAt = Number.NEGATIVE_INFINITY;
   }
 
   /** Whether whoever asks is to start a worker. */

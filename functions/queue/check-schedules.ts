@@ -7,8 +7,8 @@ import type { Schedule } from './schedule.ts';
 import { holdsSealed } from './sealed-parts.ts';
 import { assertStorable } from './storable.ts';
 
-/** Schedules that one queue has at most: a run declares them in one statement. */
-export const MAX_SCHEDULES = 1_000;
+/** Schedules that a deployment has at most: a run declares them in one statement. */
+const MAX_SCHEDULES = 1_000;
 
 /**
  * What schedules must be beyond their types: at synth, and where a run takes them.

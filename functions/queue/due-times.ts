@@ -7,7 +7,7 @@ export const CATCH_UP_LIMIT = 1_000;
  * Seconds for which somebody may be late for a fire time without having missed it (`catchUp: 'none'`): workers start each minute,
  * and a tick may fail to come.
  */
-export const LATE_SECONDS = 120;
+const LATE_SECONDS = 120;
 
 export interface Due {
   /** Milliseconds since 1970, in order. All before the first pass with it. */

@@ -1,4 +1,3 @@
-import { checkSchedules } from './check-schedules.ts';
 import type { Contracts } from './contract.ts';
 import type { Db } from './db.ts';
 import { type DeclaredSchedule, declarable, declare } from './declare.ts';
@@ -16,6 +15,8 @@ const LOOK_AGAIN_MS = 60_000;
 const REFUSED_MS = 60_000;
 /** Milliseconds after which a schedule is asked for again that somebody had. */
 const HELD_MS = 1_000;
+/** Fire times that one statement carries: some 40 ms. What is left comes in the next rounds of the run, with claims between them. */
+export const FIRE_BATCH = 200;
 
 /** A schedule and what this run knows of it; instants by the database's clock. */
 interface Watched {
@@ -34,9 +35,8 @@ export interface FiringOptions {
   readonly queues: readonly string[];
 }
 
-/** undefined: there is nothing for this run to fire. @throws RangeError for a schedule that is none, see checkSchedules */
+/** undefined: there is nothing for this run to fire. The schedules are checked (run-options.ts). */
 export function firingOf({ contracts, schedules = [], queues }: FiringOptions, emit: Emit): Firing | undefined {
-  checkSchedules(contracts, schedules);
   const own = schedules.filter(({ kind }) => queues.includes(contractOf(contracts, kind)?.queue ?? ''));
   return own.length === 0 ? undefined : new Firing(contracts, own, emit);
 }
@@ -54,6 +54,9 @@ export class Firing {
   #clock: { readonly now: number; readonly seenAt: number } | undefined;
   /** Of the schedules, when the first of them has something to do: by the monotonic clock until they are declared. */
   #actAt = 0;
+  /** How often in a row it failed, and until when it rests for that, by the monotonic clock. */
+  #failures = 0;
+  #restUntil = 0;
 
   constructor(contracts: Contracts, schedules: readonly Schedule[], emit: Emit) {
     this.#contracts = contracts;
@@ -63,18 +66,32 @@ export class Firing {
 
   /** Milliseconds until there is something to do. `now`: of the monotonic clock. */
   restMs(now: number): number {
-    if (this.#clock === undefined) return Math.max(0, this.#actAt - now);
+    const failedMs = this.#restUntil - now;
+    if (this.#clock === undefined) return Math.max(0, failedMs, this.#actAt - now);
     const lookAgainMs = this.#clock.seenAt + LOOK_AGAIN_MS - now;
-    return Math.max(0, Math.min(this.#actAt - this.#databaseNow(now), lookAgainMs));
+    return Math.max(0, failedMs, Math.min(this.#actAt - this.#databaseNow(now), lookAgainMs));
   }
 
   /**
-   * Does what is due: at first it declares the schedules, one statement, and whenever fire times have come, one for all of them.
-   * What the database refuses is told and tried again in a minute: a run does not end for it.
-   * @throws what is to be tried again at once, on this connection or another one
+   * Does what is due: at first it declares the schedules, one statement, and whenever fire times have come, one for all of them, or
+   * for the first `FIRE_BATCH`. What the database refuses is told and tried again in a minute: a run does not end for it.
+   * @throws what is to be tried again, on this connection or another one: at once, and when that fails too after rests that grow from
+   * a second to a minute, so that the run has its turn
    */
   async fire(db: Db): Promise<void> {
     if (this.restMs(performance.now()) > 0) return;
+    try {
+      await this.#fireDue(db);
+      this.#failures = 0;
+    } catch (error) {
+      const restMs = this.#failures === 0 ? 0 : Math.min(REFUSED_MS, HELD_MS * 2 ** (this.#failures - 1));
+      this.#failures++;
+      this.#restUntil = performance.now() + restMs;
+      throw error;
+    }
+  }
+
+  async #fireDue(db: Db): Promise<void> {
     if (this.#clock === undefined) await this.#declare(db);
     if (this.#clock === undefined) return;
     const due = this.#due(this.#databaseNow(performance.now()));
@@ -119,14 +136,20 @@ export class Firing {
     return all;
   }
 
+  /** Who has waited longest comes first. */
   #due(now: number): Fire[] {
-    return [...this.#watched.values()]
-      .filter(({ actAt }) => actAt <= now)
-      .map(({ schedule, times, after }) => ({
-        schedule,
-        ...dueTimes(times, schedule.catchUp, { after, now }),
-        next: times.next(now),
-      }));
+    const due = [...this.#watched.values()].filter(({ actAt }) => actAt <= now).sort((a, b) => a.actAt - b.actAt);
+    const fires: Fire[] = [];
+    let left = FIRE_BATCH;
+    for (const { schedule, times, after } of due) {
+      if (left <= 0) break;
+      const { times: all, missed } = dueTimes(times, schedule.catchUp, { after, now });
+      const some = all.slice(0, left);
+      // One that has none is noted, which costs as much.
+      left -= Math.max(1, some.length);
+      fires.push({ schedule, times: some, missed, next: all[some.length] ?? times.next(now) });
+    }
+    return fires;
   }
 
   /** All in one statement; if the database refuses that, one by one, so that a bad one costs only itself. */

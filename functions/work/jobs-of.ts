@@ -12,8 +12,7 @@ export interface Jobs<C extends Contracts = Contracts> {
 }
 
 /**
- * What a worker runs, of the modules that a user has written: their kinds and the canary's, and what is around processors, and what
- * recurs.
+ * What a worker runs, of the modules that a user has written: their kinds and the canary's, what is around processors, what recurs.
  * @throws TypeError for a `middleware` that is none, RangeError for a schedule that is none
  */
 export function jobsOf<C extends Contracts>(

@@ -4,10 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
+import * as z from 'zod';
 import { migrationsDirectory } from '../../functions/migrate/directory.ts';
 import { type MigrateResult, migrate } from '../../functions/migrate/runner.ts';
 import { complete } from '../../functions/queue/complete.ts';
+import { defineJob } from '../../functions/queue/contract.ts';
+import { schedule } from '../../functions/queue/schedule.ts';
 import { startPostgres } from '../../local/postgres.ts';
+import { runOn } from '../lifecycle/ground.ts';
 import { claimSome } from '../queue/claiming.ts';
 import { waitsForLock, withSessions } from '../queue/sessions.ts';
 import { createDatabase, type Database, onServer, openClient } from '../support/database.ts';
@@ -339,6 +343,18 @@ test('comes to a queue that is at work: jobs, claims and applications with the g
       await expect(client.query(`SELECT millrace.${forbidden}()`)).rejects.toMatchObject({ code: '42501' });
     }
   });
+  // And it works as a worker of today does: in a slot, for several queues, with a schedule.
+  const kind = 'test.kind';
+  expect(
+    await runOn(urlAs(database, app), {
+      contracts: { [kind]: defineJob({ payload: z.unknown() }) },
+      processors: { [kind]: () => 1 },
+      schedules: [schedule({ name: 'daily', every: '1d', kind, payload: 1 })],
+      queues: ['default', 'other'],
+      slot: { worker: 'w', slot: 0, woken: true },
+    }),
+  ).toMatchObject({ reason: 'emptied' });
+  expect(await firstValue(database.url, 'SELECT count(*)::int FROM millrace.slots, millrace.schedules')).toBe(1);
   // Nobody else has what it has.
   const stranger = await bare.login();
   await database.pool.query(`GRANT USAGE ON SCHEMA millrace TO ${stranger}`);

@@ -3,7 +3,9 @@ import { aesGcm } from '../../functions/queue/aes-codec.ts';
 import type { Context } from '../../functions/queue/context.ts';
 import { defineJob } from '../../functions/queue/contract.ts';
 import type { Db } from '../../functions/queue/db.ts';
-import { Firing, firingOf } from '../../functions/queue/firing.ts';
+import { CATCH_UP_LIMIT } from '../../functions/queue/due-times.ts';
+import { enqueue } from '../../functions/queue/enqueue-typed.ts';
+import { FIRE_BATCH, Firing, firingOf } from '../../functions/queue/firing.ts';
 import { listSchedules } from '../../functions/queue/list-schedules.ts';
 import { pause } from '../../functions/queue/pause.ts';
 import { type Schedule, schedule } from '../../functions/queue/schedule.ts';
@@ -94,14 +96,53 @@ describe('a start', () => {
     expect((await listSchedules(db))[0]?.last_outcome).toBe(made === 0 ? 'missed' : 'fired');
   });
 
+  test('makes up for much in many statements, each of a bounded size, and jobs are claimed between them', async ({
+    db,
+  }) => {
+    const many = Array.from({ length: 5 }, (_, n) => ({ ...secondly, name: `s${n}`, catchUp: 'all' as const }));
+    await firing(...many).firing.fire(db);
+    await away(db, 1);
+    const started = firing(...many);
+    const sent: number[] = [];
+    const watched: Db = {
+      query: (text, values) => {
+        if (!String(text).includes('fire_schedules')) return db.query(text, values);
+        const fires: { times: string[] }[] = JSON.parse(String(values?.[0]));
+        sent.push(fires.reduce((sum, { times }) => sum + times.length, 0));
+        return db.query(text, values);
+      },
+    };
+    let rounds = 0;
+    for (; started.firing.restMs(performance.now()) === 0; rounds++) await started.firing.fire(watched);
+    expect(Math.max(...sent)).toBeLessThanOrEqual(FIRE_BATCH);
+    // One a round: between them the run claims.
+    expect(sent).toHaveLength(rounds);
+    expect(rounds).toBeGreaterThanOrEqual((5 * CATCH_UP_LIMIT) / FIRE_BATCH);
+    const times = await jobs(db);
+    expect(new Set(times.map(({ name, at }) => `${name} ${at}`)).size).toBe(times.length);
+    for (const { name } of many) {
+      const own = times.filter((one) => one.name === name).map(({ at }) => Date.parse(at));
+      expect(own.length).toBeGreaterThanOrEqual(CATCH_UP_LIMIT);
+      expect((own.at(-1) as number) - (own[0] as number)).toBe((own.length - 1) * 1_000);
+    }
+  });
+
   test('has nothing to fire of queues that others serve, nor without schedules', () => {
     const other = schedule({ name: 'other', every: '1d', kind: 'other.kind', payload: 1 });
     expect(firingOf({ contracts, schedules: [other], queues: ['default'] }, () => {})).toBeUndefined();
     expect(firingOf({ contracts, queues: ['default'] }, () => {})).toBeUndefined();
     expect(firingOf({ contracts, schedules: [other], queues: ['other'] }, () => {})).toBeInstanceOf(Firing);
-    expect(() => firingOf({ contracts, schedules: [{ ...other, every: '1x' }], queues: [] }, () => {})).toThrow(
-      'every must be',
+  });
+
+  test('of a run with a schedule that is none is refused', async ({ databaseUrl }) => {
+    const processors = { [KIND]: () => {}, 'other.kind': () => {} };
+    await expect(runOn(databaseUrl, { contracts, processors, schedules: [{ ...daily, every: '1x' }] })).rejects.toThrow(
+      'give it cron or every, not both',
     );
+    const other = schedule({ name: 'other', every: '1x', kind: 'other.kind', payload: 1 });
+    await expect(
+      runOn(databaseUrl, { contracts, processors, schedules: [other], queues: ['default'] }),
+    ).rejects.toThrow('every must be');
   });
 });
 
@@ -157,6 +198,46 @@ describe('what goes wrong', () => {
     expect(more).toEqual([]);
     await started.firing.fire(db);
     expect((await jobs(db)).filter(({ at }) => at === made?.at)).toHaveLength(1);
+  });
+
+  test('again and again keeps no run from its jobs: it is tried at once, and then less and less often', async ({
+    db,
+    databaseUrl,
+  }) => {
+    await firing(secondly).firing.fire(db);
+    await away(db, 1);
+    // What a statement says that always takes longer than it may.
+    const cancelled = Object.assign(new Error('canceling statement'), { code: '57014', severity: 'ERROR' });
+    const slow: Db = {
+      query: async (text, values) => {
+        if (String(text).includes('fire_schedules')) throw cancelled;
+        return db.query(text, values);
+      },
+    };
+    const started = firing(secondly);
+    await expect(started.firing.fire(slow)).rejects.toBe(cancelled);
+    expect(started.firing.restMs(performance.now())).toBe(0);
+    await expect(started.firing.fire(slow)).rejects.toBe(cancelled);
+    expect(started.firing.restMs(performance.now())).toBeGreaterThan(900);
+    await started.firing.fire(slow);
+
+    await enqueue(db, contracts, { kind: KIND, payload: { n: 3 } });
+    const refusing = async () => {
+      const client = await openClient(databaseUrl);
+      const query = client.query.bind(client);
+      client.query = ((text: string, values?: unknown[]) =>
+        text.includes('fire_schedules') ? Promise.reject(cancelled) : query(text, values)) as typeof client.query;
+      return client;
+    };
+    const summary = await runOn(databaseUrl, {
+      contracts,
+      processors: { [KIND]: () => {}, 'other.kind': () => {} },
+      schedules: [secondly],
+      slot: { worker: 'w', slot: 0, woken: false },
+      lingerSeconds: 0,
+      connect: refusing,
+    });
+    expect(summary).toMatchObject({ completed: 1, reason: 'emptied' });
   });
 
   test('a worker that may not declare says so for each, and goes on', async ({ db }) => {

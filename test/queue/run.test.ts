@@ -51,7 +51,7 @@ describe('what becomes of a job', () => {
     );
     expect(summary).toMatchObject({ completed: 20, reason: 'emptied' });
     expect(beside).toEqual(Array(18).fill(0));
-    // An empty queue rests for 100 ms; so would these, twice as long as they may take.
+    // An empty queue rests for POLL_MS; so would these, twice as long as they may take.
     expect(summary.durationMs).toBeLessThan(18 * 50);
   });
 

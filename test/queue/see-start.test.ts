@@ -177,6 +177,27 @@ test('a plan that was made in an idle queue reads no whole table in the burst th
   }
 });
 
+test('what is paused is not read, however much there is of it', async ({ directUrl }) => {
+  const session = await openClient(directUrl);
+  const rowsRead = async () => {
+    const { rows } = await session.query(
+      `SELECT (seq_tup_read + idx_tup_fetch)::int AS read FROM pg_stat_xact_user_tables WHERE relname = 'live_jobs'`,
+    );
+    return rows[0].read;
+  };
+  try {
+    await session.query('BEGIN');
+    await session.query(`SELECT millrace.enqueue('test.kind', '1') FROM generate_series(1, 300)`);
+    await session.query('UPDATE millrace.live_jobs SET run_at = now(), reaps = (random() < 0.5)::int * 2');
+    await session.query(`INSERT INTO millrace.pauses (scope, name) VALUES ('queue', 'default')`);
+    const before = await rowsRead();
+    expect(await see(session, above)).toMatchObject({ due: 0 });
+    expect(await rowsRead()).toBe(before);
+  } finally {
+    await session.end();
+  }
+});
+
 interface SlotFields {
   worker?: string;
   slot?: number;

@@ -1,4 +1,5 @@
 import type { Template } from 'aws-cdk-lib/assertions';
+import { LOG_BYTES_A_RUN } from '../../bin/simulate/cost.ts';
 import type { Properties } from '../lib/synthesize.ts';
 import prices from './prices.json' with { type: 'json' };
 
@@ -18,8 +19,6 @@ const MINUTES_A_MONTH = hoursAMonth * 60;
 
 /** Seconds that a run is billed for when there is nothing to do: connect, look, leave. */
 const IDLE_RUN_SECONDS = { work: 0.2, reap: 0.5 };
-/** Bytes that CloudWatch Logs takes for one idle run: platform lines, a summary, metrics. */
-const LOG_BYTES_A_RUN = 1500;
 
 /**
  * What a stack costs in a month in which nobody uses it, by the price table beside this file: resources out of its template,
