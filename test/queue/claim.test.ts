@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { cancel } from '../../functions/queue/cancel.ts';
 import { claim } from '../../functions/queue/claim.ts';
 import type { Db } from '../../functions/queue/db.ts';
 import { openPosition } from '../../functions/queue/marks.ts';
 import { liveRowOf, pendingJob, processingJob, rowOf } from '../support/factories.ts';
-import { describe, expect, test } from '../support/fixtures.ts';
+import { describe, expect, openPool, test } from '../support/fixtures.ts';
 import { claimedIds, claimSome, KINDS } from './claiming.ts';
 import { waitsForLock, withSessions } from './sessions.ts';
 
@@ -236,7 +235,7 @@ test('eight claimers at once never share a job, and leave none', async ({ db, da
   await db.query(
     `SELECT millrace.enqueue('test.kind', '{}'::jsonb, priority => n % 11 - 5) FROM generate_series(1, 2000) n`,
   );
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 8 });
+  const pool = openPool(databaseUrl, 8);
   const taken: string[] = [];
   const work = async (worker: number) => {
     let position = await openPosition(pool, 'default', KINDS);

@@ -37,8 +37,10 @@ export async function createDatabase(
 
 export function openPool(url: string, max = 10): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max });
-  // A test may end this database's connections on purpose; an idle one that says so must not end the process.
+  // A test may end this database's connections on purpose, and its end does: one that says so must not end the process, be it
+  // idle, or still about to close after `pool.end()` has resolved.
   pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
