@@ -76,8 +76,11 @@ async function check(db: Db, url: string): Promise<void> {
         expect.soft(rowsScanned, `${size} with ${name}, ${mode}: rows scanned`).toBeLessThan(50);
       }
     }
-    const { pages } = await costOf(client, mode, (on) => insertJob(on, { kind: 'test.kind', payload: {} }));
-    expect.soft(pages, `one, ${mode}`).toBeLessThan(30);
+    // On average: one that splits a page of an index looks at twice as many.
+    const { pages } = await costOf(client, mode, async (on) => {
+      for (let n = 0; n < 10; n += 1) await insertJob(on, { kind: 'test.kind', payload: {} });
+    });
+    expect.soft(pages / 10, `one by one, ${mode}`).toBeLessThan(30);
   }
   await client.end();
   expect((await db.query('SELECT FROM millrace.live_jobs LIMIT 1')).rowCount).toBe(1);

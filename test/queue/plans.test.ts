@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import * as z from 'zod';
+import { migrationsDirectory } from '../../functions/migrate/directory.ts';
+import { migrate } from '../../functions/migrate/runner.ts';
 import { bury } from '../../functions/queue/bury.ts';
 import { cancel } from '../../functions/queue/cancel.ts';
 import { type Claimed, claim } from '../../functions/queue/claim.ts';
@@ -21,10 +23,29 @@ import { release } from '../../functions/queue/release.ts';
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
 import { retry } from '../../functions/queue/retry.ts';
 import { watch } from '../../functions/queue/watch.ts';
+import { createDatabase } from '../support/database.ts';
 import { deadJob, finishedJob, pendingJob } from '../support/factories.ts';
-import { describe, expect, test } from '../support/fixtures.ts';
+import { test as base, describe, expect, inject } from '../support/fixtures.ts';
+import { provideServer } from '../support/server.ts';
 import { KINDS } from './claiming.ts';
 import { costOf, type PlanMode } from './pages.ts';
+
+/**
+ * On a server of this file alone. A transaction that is open in any database of a server keeps index scans in all of them from
+ * marking the entries of dead rows, so what a statement looks at would depend on the tests beside it.
+ */
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads the dependencies of a fixture from this pattern
+const test = base.extend('fileDatabase', { scope: 'file' }, async ({}, { onCleanup }) => {
+  const server = await provideServer(inject('postgresMajor'));
+  const database = await createDatabase(server.url);
+  onCleanup(async () => {
+    await database.drop();
+    await server.stop();
+  });
+  const client = await database.pool.connect();
+  await migrate(client, { directory: migrationsDirectory() }).finally(() => client.release());
+  return database;
+});
 
 const BATCH = 10;
 /** Of each sort. */
@@ -137,8 +158,15 @@ async function running(
   return claims;
 }
 
-/** Each verb on a batch, and the pages it may look at for a job: about twice what it does. Setting up is not measured. */
-async function verbs(db: Db, position: Position, batch: number): Promise<[name: string, pages: number, Verb][]> {
+/**
+ * Each verb on a batch, and the pages it may look at for a job: about twice what it does. Those that put in one job are called
+ * for ten, since one that splits a page of an index looks at many more. Setting up is not measured.
+ */
+async function verbs(
+  db: Db,
+  position: Position,
+  batch: number,
+): Promise<[name: string, pages: number, jobs: number, Verb][]> {
   const watched = await running(db, batch);
   const told = (await running(db, batch)).map((job) => ({ ...job, fraction: 0.5, note: 'half' }));
   const completed = (await running(db, batch)).map((job) => ({ ...job, result: 1 }));
@@ -159,34 +187,60 @@ async function verbs(db: Db, position: Position, batch: number): Promise<[name: 
   await running(db, batch / 2, { leaseSeconds: -3, keys: 'backlog ' });
   await running(db, batch / 2, { leaseSeconds: -2, keys: randomUUID() });
   await pendingJob(db, { reaps: 2, attempts: 2 });
-  const [pending, dead, ended] = [
-    await pendingJob(db),
-    await deadJob(db, { uniqueKey: randomUUID() }),
-    await finishedJob(db),
-  ];
-  const [taken] = [await deadJob(db, { uniqueKey: 'backlog 7' })];
+  // So many that it would cost to read all of what operators have done.
+  await db.query(
+    `INSERT INTO millrace.operator_log (actor, action, target, count, request_id)
+     SELECT 'somebody', 'redrive', jsonb_build_object('id', gen_random_uuid()), 1, gen_random_uuid()::text
+     FROM generate_series(1, 1000)`,
+  );
+  const pending = await ten(() => pendingJob(db));
+  const dead = await ten(() => deadJob(db, { uniqueKey: randomUUID() }));
+  const ended = await finishedJob(db);
+  const taken = await ten(() => deadJob(db, { uniqueKey: 'backlog 7' }));
   return [
-    ['claim', 60, (on) => ask(on, position, { limit: batch, aged: batch / 10 })],
-    ['claimSuspect', 7, (on) => claimSuspect(on, { token: randomUUID(), queue: 'default', kinds })],
-    ['watch', 8, (on) => watch(on, watched)],
-    ['writeProgress', 16, (on) => writeProgress(on, told)],
-    ['writeProgress, again', 16, (on) => writeProgress(on, told)],
-    ['complete', 25, (on) => complete(on, completed)],
-    ['complete, repeated', 15, (on) => complete(on, completed)],
-    ['retry', 60, (on) => retry(on, retried)],
-    ['bury', 35, (on) => bury(on, buried)],
-    ['bury with onDead', 70, (on) => bury(on, mourned, { onDead })],
-    ['release', 60, (on) => release(on, released)],
-    ['releaseTokens', 70, (on) => releaseTokens(on, [token])],
-    ['retry with unique keys', 60, (on) => retry(on, givenBack)],
-    ['reap with unique keys', 60, (on) => reap(on, { limit: batch })],
-    ['reap', 60, (on) => reap(on, { limit: batch, contracts })],
-    ['cancel', 5, (on) => cancel(on, pending.id)],
-    ['redrive', 5, (on) => redrive(on, dead.id)],
-    ['redrive beside a twin', 5, (on) => redrive(on, taken.id)],
-    ['erase', 15, (on) => erase(on, ended.id)],
-    ['enqueue', 5, (on) => insertJob(on, { kind: 'test.kind', payload: {} })],
+    ['claim', 60, batch, (on) => ask(on, position, { limit: batch, aged: batch / 10 })],
+    ['claimSuspect', 70, 1, (on) => claimSuspect(on, { token: randomUUID(), queue: 'default', kinds })],
+    ['watch', 8, batch, (on) => watch(on, watched)],
+    ['writeProgress', 16, batch, (on) => writeProgress(on, told)],
+    ['writeProgress, again', 16, batch, (on) => writeProgress(on, told)],
+    ['complete', 25, batch, (on) => complete(on, completed)],
+    ['complete, repeated', 15, batch, (on) => complete(on, completed)],
+    ['retry', 60, batch, (on) => retry(on, retried)],
+    ['bury', 35, batch, (on) => bury(on, buried)],
+    ['bury with onDead', 70, batch, (on) => bury(on, mourned, { onDead })],
+    ['release', 60, batch, (on) => release(on, released)],
+    ['releaseTokens', 60, batch, (on) => releaseTokens(on, [token])],
+    ['retry with unique keys', 60, batch, (on) => retry(on, givenBack)],
+    ['reap with unique keys', 60, batch, (on) => reap(on, { limit: batch })],
+    ['reap', 60, batch, (on) => reap(on, { limit: batch, contracts })],
+    ['cancel', 50, 10, (on) => each(pending, ({ id }) => cancel(on, id))],
+    ['redrive', 50, 10, (on) => each(dead, ({ id }) => redrive(on, id))],
+    ['redrive beside a twin', 50, 10, (on) => each(taken, ({ id }) => redrive(on, id))],
+    ['erase', 150, 1, (on) => erase(on, ended.id)],
+    ['enqueue', 50, 10, (on) => ten(() => insertJob(on, { kind: 'test.kind', payload: {} }))],
   ];
+}
+
+async function ten<T>(make: () => Promise<T>): Promise<T[]> {
+  const made: T[] = [];
+  while (made.length < 10) made.push(await make());
+  return made;
+}
+
+async function each<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
+  for (const item of items) await act(item);
+}
+
+/**
+ * Has the entries of dead rows in the index of leases marked as dead, as the first index scan that passes them does: what a
+ * verb before has left there is not the cost of the next one, and how much of it stands in its way is a matter of seconds.
+ */
+async function passDead(client: pg.Client): Promise<void> {
+  await client.query('BEGIN');
+  await client.query('SET LOCAL enable_seqscan = off');
+  await client.query('SET LOCAL enable_bitmapscan = off');
+  await client.query(`SELECT id FROM millrace.live_jobs WHERE status = 'processing' ORDER BY locked_until`);
+  await client.query('COMMIT');
 }
 
 async function check(db: Db, client: pg.Client): Promise<void> {
@@ -194,10 +248,11 @@ async function check(db: Db, client: pg.Client): Promise<void> {
     for (const batch of [10, 300]) {
       // The first claim passes the rows that are not for it; its marks spare the next ones that.
       const { position } = await ask(db, await openPosition(db, 'default', kinds));
-      for (const [name, limit, verb] of await verbs(db, position, batch)) {
+      for (const [name, limit, jobs, verb] of await verbs(db, position, batch)) {
+        await passDead(client);
         const { pages, rowsScanned, partitions } = await costOf(client, mode, verb);
         const what = `${name} of ${batch}, ${mode}`;
-        expect.soft(pages / batch, `${what}: pages for each job`).toBeLessThan(limit);
+        expect.soft(pages / jobs, `${what}: pages for each job`).toBeLessThan(limit);
         // A table of a few rows may be read whole.
         expect.soft(rowsScanned, `${what}: rows scanned`).toBeLessThan(50);
         expect.soft(partitions, `${what}: partitions in a statement that locks`).toEqual([]);
