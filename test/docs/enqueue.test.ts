@@ -198,10 +198,12 @@ async function projectDirectory(): Promise<string> {
   return directory;
 }
 
-/** Kept for as long as the requirements stay: what is installed already is not installed again. */
+/** Kept for as long as the requirements and the interpreter stay: what is installed already is not installed again. */
 async function pythonFolder(): Promise<string> {
   const requirements = await readFile(join(root, 'examples/python/requirements.txt'));
-  const folder = join(root, 'dist', `python-${createHash('sha256').update(requirements).digest('hex').slice(0, 12)}`);
+  const interpreter = spawnSync('python3', ['-c', 'import sys; print(sys.executable, sys.version)']).stdout;
+  const made = createHash('sha256').update(requirements).update(interpreter).digest('hex');
+  const folder = join(root, 'dist', `python-${made.slice(0, 12)}`);
   await mkdir(folder, { recursive: true });
   await symlink(join(root, 'examples'), join(folder, 'examples')).catch(() => {});
   return folder;
