@@ -66,7 +66,7 @@ export class Supply {
       for (const [at, { jobs, suspectDue }] of asked.entries()) {
         const cursor = turn[at] as QueueCursor;
         wanted -= jobs.length;
-        if (cursor.empty) cursor.restUntil = performance.now() + POLL_MS;
+        cursor.restUntil = cursor.empty ? performance.now() + POLL_MS : 0;
         if (suspectDue) suspectQueue ??= cursor.queue;
         await cursor.publish(db);
       }
