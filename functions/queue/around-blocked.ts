@@ -28,23 +28,29 @@ export async function aroundBlocked<Row, Done>(
   } catch (error) {
     if (!isBlocked(error) && !metTwin(error)) throw error;
   }
+  return oneByOne(rows, (row, patience) => write([row], patience), blocked);
+}
+
+/** The rows of a statement that something stood in the way of. */
+export async function oneByOne<Row, Done>(
+  rows: readonly Row[],
+  write: (row: Row, patience: Patience) => Promise<Done[]>,
+  blocked: (row: Row) => Done[] | Promise<Done[]>,
+): Promise<Done[]> {
   const done: Done[] = [];
   let stuck = 0;
   for (const row of rows) {
-    const written = await alone(row, (some) => write(some, stuck < MANY ? '50ms' : '1ms'));
+    const written = await alone(() => write(row, stuck < MANY ? '50ms' : '1ms'));
     if (written === undefined) stuck++;
     done.push(...(written ?? (await blocked(row))));
   }
   return done;
 }
 
-async function alone<Row, Done>(
-  row: Row,
-  write: (rows: readonly Row[]) => Promise<Done[]>,
-): Promise<Done[] | undefined> {
+async function alone<Done>(write: () => Promise<Done[]>): Promise<Done[] | undefined> {
   for (let tries = 0; tries < TRIES; tries++) {
     try {
-      return await write([row]);
+      return await write();
     } catch (error) {
       if (isBlocked(error)) return undefined;
       if (!metTwin(error)) throw error;

@@ -19,6 +19,11 @@ export class LostClaims {
     return this.#claims.filter((claim) => now - claim.lostAt >= (LOOKS_MS[claim.looks] ?? 0)).map(({ token }) => token);
   }
 
+  /** Milliseconds since the first of them was lost; 0 if there is none. */
+  oldestMs(now: number): number {
+    return now - (this.#claims[0]?.lostAt ?? now);
+  }
+
   /** These were released. They are forgotten after their last look. */
   released(tokens: readonly string[]): void {
     for (const claim of this.#claims) if (tokens.includes(claim.token)) claim.looks++;

@@ -4,12 +4,14 @@ import { databaseEnv, readEnv, reapEnv } from '../lambda/env.ts';
 import { createLog } from '../lambda/log.ts';
 import { once } from '../lambda/once.ts';
 import { putMetrics, snakeCased } from '../lambda/telemetry.ts';
+import { LeaseMark } from './lease-mark.ts';
 import { type ReapSummary, tick } from './tick.ts';
 
 /** Milliseconds that must remain to begin another statement. */
 const LEAST_MS = 15_000;
 
 const database = once(() => new Database(readEnv(databaseEnv), 'reap'));
+const mark = new LeaseMark();
 
 /** One tick of the reaper. What failed of it is thrown at the end, all of it. */
 export async function handler(_event: unknown, context: Context): Promise<ReapSummary> {
@@ -24,6 +26,7 @@ export async function handler(_event: unknown, context: Context): Promise<ReapSu
     log,
     // Loaded within the tick: contracts that throw must not keep jobs from being taken back.
     contracts: async () => (await import('#contracts')).contracts,
+    mark,
     keepDays,
     deadKeepDays,
     keyKeepDays,

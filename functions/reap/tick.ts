@@ -1,5 +1,6 @@
 import type { Metrics } from '../lambda/telemetry.ts';
 import { prune } from '../queue/prune.ts';
+import { pruneMarks } from '../queue/prune-marks.ts';
 import { readiness } from '../queue/readiness.ts';
 import { rollUp } from '../queue/roll-up.ts';
 import { stats } from '../queue/stats.ts';
@@ -19,12 +20,13 @@ export interface ReapSummary extends TakenBack {
   dropped: readonly string[];
   /** Somebody held a lock on the partitions: the next tick goes on. */
   postponed: boolean;
-  /** Jobs; then idempotency keys, progress rows, rows of the operators' log, and schedules that are no more. */
+  /** Jobs; then idempotency keys, progress rows, rows of the operators' log, schedules that are no more, and marks of claims. */
   pruned: number;
   prunedKeys: number;
   prunedProgress: number;
   prunedLog: number;
   prunedSchedules: number;
+  prunedMarks: number;
 }
 
 const NOTHING: ReapSummary = {
@@ -40,6 +42,7 @@ const NOTHING: ReapSummary = {
   prunedProgress: 0,
   prunedLog: 0,
   prunedSchedules: 0,
+  prunedMarks: 0,
 };
 
 const PRUNED = ['pruned', 'prunedKeys', 'prunedProgress', 'prunedLog', 'prunedSchedules'] as const;
@@ -80,6 +83,9 @@ export async function tick(options: TickOptions): Promise<Ticked> {
         for (const part of PRUNED) done[part] += pruned[part];
         more = pruned.more;
       }
+    },
+    pruneMarks: async () => {
+      done.prunedMarks = await pruneMarks(db);
     },
     measureJobs: async () => {
       const { kinds } = await stats(db);

@@ -79,7 +79,7 @@ describe('reap', () => {
   }) => {
     await db.query(
       `INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until, unique_key)
-       SELECT millrace.uuidv7(), 'held', 'processing', 1, gen_random_uuid(), clock_timestamp() - interval '1 minute', 'k' || n
+       SELECT millrace.uuidv7(), 'held', 'processing', 1, gen_random_uuid(), clock_timestamp() - interval '2 seconds', 'k' || n
        FROM generate_series(1, 600) n`,
     );
     const free = await processingJob(db, { leaseExpiredSecondsAgo: 1 });
@@ -215,7 +215,7 @@ describe('reap', () => {
     vi.resetModules();
     const fresh = await import('../../functions/reap/handler.ts');
     await expect(fresh.handler({}, context())).rejects.toThrow(
-      'reap, rollUp, upkeep, prune, measureJobs, measureClaims, measureHorizon',
+      'reap, rollUp, upkeep, prune, pruneMarks, measureJobs, measureClaims, measureHorizon',
     );
   });
 });

@@ -17,8 +17,8 @@ test('a job whose lease ran out is pending again, its attempt spent, and known t
 }) => {
   const fields = { ...expired, attempts: 2, reaps: 1, errors: [error], requestId: 'r', traceparent: 't' };
   const job = await processingJob(db, fields);
-  const reaped = [{ id: job.id, kind: 'test.kind', attempt: 2, status: 'pending', requestId: 'r', traceparent: 't' }];
-  expect(await reap(db, { limit: 10 })).toEqual(reaped);
+  const reaped = { id: job.id, kind: 'test.kind', attempt: 2, status: 'pending', requestId: 'r', traceparent: 't' };
+  expect(await reap(db, { limit: 10 })).toEqual([{ ...reaped, leaseUntil: expect.any(String) }]);
   expect(await liveRowOf(db, job.id)).toMatchObject({
     status: 'pending',
     attempts: 2,
@@ -98,6 +98,26 @@ test('the longest expired go first, so many at a time', async ({ db }) => {
   ];
   expect((await reap(db, { limit: 2 })).map((job) => job.id)).toEqual([oldest.id, old.id]);
   expect((await reap(db, { limit: 2 })).map((job) => job.id)).toEqual([recent.id]);
+});
+
+test('a call can begin where the last one ended, to the microsecond', async ({ db }) => {
+  const jobs = [30, 20, 20, 10].map((leaseExpiredSecondsAgo) => ({ leaseExpiredSecondsAgo }));
+  for (const fields of jobs) await processingJob(db, fields);
+  const all = (await reap(db, { limit: 10 })).map(({ id, leaseUntil }) => ({ id, leaseUntil }));
+  await db.query(
+    `UPDATE millrace.live_jobs j
+     SET status = 'processing', locked_by = gen_random_uuid(), locked_until = r.until
+     FROM unnest($1::uuid[], $2::timestamptz[]) r(id, until)
+     WHERE j.id = r.id`,
+    [all.map(({ id }) => id), all.map(({ leaseUntil }) => leaseUntil)],
+  );
+  const after = all[1]?.leaseUntil;
+  expect((await reap(db, { limit: 10, after })).map(({ id }) => id)).toEqual(all.slice(1).map(({ id }) => id));
+});
+
+test('a beginning that lies ahead is of a clock that was set back, and hides nothing', async ({ db }) => {
+  const job = await processingJob(db, expired);
+  expect(await reap(db, { limit: 10, after: '2999-01-01T00:00:00Z' })).toMatchObject([{ id: job.id }]);
 });
 
 test('the last twenty errors are kept', async ({ db }) => {

@@ -4,7 +4,7 @@ import { complete } from '../../functions/queue/complete.ts';
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
 import { liveRowOf, pendingJob, processingJob, rowOf, statusOf } from '../support/factories.ts';
 import { expect, test } from '../support/fixtures.ts';
-import { claimedIds, claimSome } from './claiming.ts';
+import { claimedIds, claimSome, KINDS } from './claiming.ts';
 import { withSessions } from './sessions.ts';
 
 test('what a claim took whose answer was lost goes back with its attempts, and can be claimed at once', async ({
@@ -13,7 +13,7 @@ test('what a claim took whose answer was lost goes back with its attempts, and c
   const waiting = [await pendingJob(db), await pendingJob(db)].map((job) => job.id);
   const token = randomUUID();
   const { position } = await claimSome(db, { token });
-  expect((await releaseTokens(db, [token])).sort()).toEqual(waiting.toSorted());
+  expect((await releaseTokens(db, [token], { kinds: KINDS, seconds: 0 })).sort()).toEqual(waiting.toSorted());
   expect(await liveRowOf(db, waiting[0] as string)).toMatchObject({ status: 'pending', attempts: 0, locked_by: null });
   expect((await claimedIds(db, { position })).sort()).toEqual(waiting.toSorted());
 });
@@ -35,6 +35,21 @@ test('a lease that has just run out is released too: nobody ran the job', async 
   const job = await processingJob(db, { attempts: 2, leaseExpiredSecondsAgo: 20 });
   expect(await releaseTokens(db, [job.token])).toEqual([job.id]);
   expect(await rowOf(db, job.id)).toMatchObject({ status: 'pending', attempts: 1, reaps: 0 });
+});
+
+test('of kinds that are said, only what a claim of the last minute can have taken is looked at', async ({ db }) => {
+  const token = randomUUID();
+  const recent = await processingJob(db, { token, leaseSeconds: 29 });
+  const old = await processingJob(db, { token, leaseExpiredSecondsAgo: 31 });
+  const ofOtherKind = await processingJob(db, { token, leaseSeconds: 600 });
+  expect(await releaseTokens(db, [token], { kinds: KINDS, seconds: 0 })).toEqual([recent.id]);
+  expect((await releaseTokens(db, [token])).sort()).toEqual([old.id, ofOtherKind.id].sort());
+});
+
+test('one whose loss lies back for longer, since the database was away, is found all the same', async ({ db }) => {
+  const job = await processingJob(db, { leaseExpiredSecondsAgo: 31 });
+  expect(await releaseTokens(db, [job.token], { kinds: KINDS, seconds: 0 })).toEqual([]);
+  expect(await releaseTokens(db, [job.token], { kinds: KINDS, seconds: 5 })).toEqual([job.id]);
 });
 
 test('the lost claim can settle nothing afterwards', async ({ db }) => {

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { claimSuspect } from '../../functions/queue/claim-suspect.ts';
+import type { Db } from '../../functions/queue/db.ts';
+import { firstLease } from '../../functions/queue/first-lease.ts';
+import { reap } from '../../functions/queue/reap.ts';
+import { releaseTokens } from '../../functions/queue/release-tokens.ts';
+import { openClient } from '../support/database.ts';
+import { pendingJob, processingJob } from '../support/factories.ts';
+import { test as base, expect } from '../support/fixtures.ts';
+import { KINDS } from './claiming.ts';
+import { costOf } from './pages.ts';
+
+/** So many that to look at each of them is told from anything else. */
+const MANY = 3000;
+const FEW = 50;
+
+/** A connection on which costs are counted, while another one's transaction keeps all dead rows in the way. */
+const test = base.extend('counted', async ({ databaseUrl, db }, { onCleanup }) => {
+  const [pin, client] = [await openClient(databaseUrl), await openClient(databaseUrl)];
+  onCleanup(async () => {
+    await Promise.all([pin.end(), client.end()]);
+  });
+  await db.query('TRUNCATE millrace.live_jobs, millrace.payloads');
+  await pin.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+  await pin.query('SELECT FROM millrace.live_jobs');
+  return client;
+});
+
+/** Jobs that were there and have gone: `live` is how they were. */
+async function gone(db: Db, columns: string, live: string): Promise<void> {
+  await db.query(
+    `INSERT INTO millrace.live_jobs (id, kind, ${columns})
+     SELECT millrace.uuidv7(), 'test.kind', ${live} FROM generate_series(1, ${MANY}) n`,
+  );
+  await db.query('DELETE FROM millrace.live_jobs');
+}
+
+/** Entries of indexes: those of dead rows lie side by side here, so that many of them are few pages. */
+async function entriesOf(client: pg.Client, verb: (db: Db) => Promise<unknown>): Promise<number> {
+  return (await costOf(client, 'force_custom_plan', verb)).entries;
+}
+
+test('a tick of the reaper passes what ended before the last one only in its first look', async ({ db, counted }) => {
+  const lease = `'processing', 1, gen_random_uuid(), clock_timestamp() - interval '1 hour' + n * interval '1 ms'`;
+  await gone(db, 'status, attempts, locked_by, locked_until', lease);
+  expect(await entriesOf(counted, (on) => firstLease(on))).toBeGreaterThanOrEqual(MANY);
+  const after = await firstLease(db);
+  await processingJob(db, { leaseExpiredSecondsAgo: 1 });
+  expect(await entriesOf(counted, (on) => firstLease(on, after))).toBeLessThan(FEW);
+  expect(await entriesOf(counted, (on) => reap(on, { limit: 10, after }))).toBeLessThan(FEW);
+});
+
+test('a batch of the reaper does not pass those before it', async ({ db, counted }) => {
+  for (let ago = 30; ago > 0; ago--) await processingJob(db, { leaseExpiredSecondsAgo: ago });
+  const lease = `'processing', 1, gen_random_uuid(), clock_timestamp() - interval '1 hour' + n * interval '1 ms'`;
+  await db.query(
+    `INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until)
+     SELECT millrace.uuidv7(), 'test.kind', ${lease} FROM generate_series(1, ${MANY}) n`,
+  );
+  const first = await reap(db, { limit: MANY });
+  const after = first.at(-1)?.leaseUntil;
+  expect(await entriesOf(counted, (on) => reap(on, { limit: 1 }))).toBeGreaterThanOrEqual(MANY);
+  expect(await entriesOf(counted, (on) => reap(on, { limit: 1, after }))).toBeLessThan(FEW);
+});
+
+test('a lost claim is looked for among recent ones, not among all that runs', async ({ db, counted }) => {
+  const token = randomUUID();
+  await processingJob(db, { token, leaseSeconds: 29 });
+  await db.query(
+    `INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until)
+     SELECT millrace.uuidv7(), 'long.kind', 'processing', 1, gen_random_uuid(), clock_timestamp() + interval '1 hour' - n * interval '1 s'
+     FROM generate_series(61, 60 + ${MANY}) n`,
+  );
+  const kinds = new Map([...KINDS, ['long.kind', 3600]]);
+  expect(await entriesOf(counted, (on) => releaseTokens(on, [token]))).toBeGreaterThanOrEqual(MANY);
+  await processingJob(db, { token, leaseSeconds: 29 });
+  expect(await entriesOf(counted, (on) => releaseTokens(on, [token], { kinds, seconds: 0 }))).toBeLessThan(FEW);
+});
+
+test('suspects that have gone cost nothing to who knows from where on there may be some', async ({ db, counted }) => {
+  await gone(db, 'attempts, reaps, run_at', `2, 2, clock_timestamp() - interval '1 hour'`);
+  await pendingJob(db, { attempts: 2, reaps: 2 });
+  const request = { queue: 'default', kinds: KINDS };
+  const { rows } = await db.query<{ from: string }>(`SELECT (now() - interval '1 minute')::text AS from`);
+  const from = rows[0]?.from as string;
+  const claimed = (on: Db) => claimSuspect(on, { ...request, token: randomUUID(), from });
+  expect(await entriesOf(counted, claimed)).toBeLessThan(FEW);
+  expect(
+    await entriesOf(counted, (on) => claimSuspect(on, { ...request, token: randomUUID() })),
+  ).toBeGreaterThanOrEqual(MANY);
+});
