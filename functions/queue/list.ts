@@ -17,7 +17,7 @@ export interface Page {
   readonly next: JobId | undefined;
 }
 
-// Both functions keep their plans (migrations/0010 and 0011).
+// Both functions keep their plans (migrations/0018 and 0011).
 const LIST = `
 SELECT ${VIEW_COLUMNS}, j.errors -> -1 #- '{stack}' AS last_error
 FROM millrace.jobs_without_content(ARRAY(
@@ -31,8 +31,9 @@ ORDER BY j.id DESC`;
 /**
  * One page over jobs of every state, in one snapshot: a job on the move is seen once. A page begins at an id, whatever became
  * of that job, so pages neither miss nor repeat a job that the filter fits all the while.
- * Costs the page and some probes, whatever else the tables hold: a few per partition; with a status alone as many for each
- * kind of live jobs, with a subject and no kind for each of the subject's kinds.
+ * Costs the page and some probes, whatever else the tables hold: a few per partition; with a subject and no kind some for each of
+ * the subject's kinds in the partitions that it takes to fill the page; with pending or processing alone, where the newest live
+ * jobs have the other status, some for each kind.
  */
 export async function list(db: Db, { limit, from, ...filter }: Listing): Promise<Page> {
   const { first, last } = idRange(filter);

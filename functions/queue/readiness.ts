@@ -24,30 +24,75 @@ export interface Unclaimed {
   readonly kindsUnclaimed: number;
 }
 
+// Kinds and queues are known by who claims them; what else waits is looked for between two of those: see stats.ts.
 const READINESS = `
-WITH RECURSIVE pending_kinds AS (
-  (SELECT kind, 1 AS n FROM millrace.live_jobs WHERE status = 'pending' ORDER BY kind LIMIT 1)
-  UNION ALL
-  SELECT (SELECT j.kind FROM millrace.live_jobs j WHERE j.status = 'pending' AND j.kind > k.kind ORDER BY j.kind LIMIT 1), n + 1
-  FROM pending_kinds k
-  WHERE k.kind IS NOT NULL AND n < 1000
+WITH RECURSIVE workers AS (
+  SELECT queue, kinds
+  FROM millrace.claim_marks
+  WHERE rescanned_at > now() - interval '2 minutes'
 ),
-pending_queues AS (
-  (SELECT queue, 1 AS n FROM millrace.live_jobs WHERE status = 'pending' AND reaps < 2 ORDER BY queue LIMIT 1)
+known AS MATERIALIZED (
+  SELECT
+    ARRAY(SELECT DISTINCT k.kind FROM millrace.claim_marks, unnest(kinds) k(kind) ORDER BY k.kind) AS kinds,
+    ARRAY(SELECT DISTINCT queue FROM millrace.claim_marks ORDER BY queue) AS queues
+),
+kinds AS (
+  SELECT '' AS kind, 1 AS next, 0 AS n
   UNION ALL
-  SELECT (
-    SELECT j.queue
-    FROM millrace.live_jobs j
-    WHERE j.status = 'pending' AND j.reaps < 2 AND j.queue > q.queue
-    ORDER BY j.queue
-    LIMIT 1
-  ), n + 1
-  FROM pending_queues q
-  WHERE q.queue IS NOT NULL AND n < 1000
+  SELECT coalesce(between_two, known.kinds[k.next]), k.next + (between_two IS NULL)::int, k.n + 1
+  FROM kinds k
+  CROSS JOIN known
+  CROSS JOIN LATERAL (
+    SELECT CASE
+      WHEN known.kinds[k.next] IS NULL THEN (
+        SELECT j.kind
+        FROM millrace.live_jobs j
+        WHERE j.status = 'pending' AND j.kind > k.kind
+        ORDER BY j.kind
+        LIMIT 1
+      )
+      ELSE (
+        SELECT j.kind
+        FROM millrace.live_jobs j
+        WHERE j.status = 'pending' AND j.kind > k.kind AND j.kind < known.kinds[k.next]
+        ORDER BY j.kind
+        LIMIT 1
+      )
+    END AS between_two
+    OFFSET 0
+  ) unknown
+  WHERE k.kind IS NOT NULL AND k.n < 1000
+),
+queues AS (
+  SELECT '' AS queue, 1 AS next, 0 AS n
+  UNION ALL
+  SELECT coalesce(between_two, known.queues[q.next]), q.next + (between_two IS NULL)::int, q.n + 1
+  FROM queues q
+  CROSS JOIN known
+  CROSS JOIN LATERAL (
+    SELECT CASE
+      WHEN known.queues[q.next] IS NULL THEN (
+        SELECT j.queue
+        FROM millrace.live_jobs j
+        WHERE j.status = 'pending' AND j.reaps < 2 AND j.queue > q.queue
+        ORDER BY j.queue
+        LIMIT 1
+      )
+      ELSE (
+        SELECT j.queue
+        FROM millrace.live_jobs j
+        WHERE j.status = 'pending' AND j.reaps < 2 AND j.queue > q.queue AND j.queue < known.queues[q.next]
+        ORDER BY j.queue
+        LIMIT 1
+      )
+    END AS between_two
+    OFFSET 0
+  ) unknown
+  WHERE q.queue IS NOT NULL AND q.n < 1000
 ),
 due AS (
   SELECT k.kind, oldest.queue, oldest.run_at
-  FROM pending_kinds k
+  FROM kinds k
   CROSS JOIN LATERAL (
     SELECT j.queue, j.run_at
     FROM millrace.live_jobs j
@@ -56,11 +101,6 @@ due AS (
     LIMIT 1
   ) oldest
   WHERE oldest.run_at <= now()
-),
-workers AS (
-  SELECT queue, kinds
-  FROM millrace.claim_marks
-  WHERE rescanned_at > now() - interval '2 minutes'
 ),
 unclaimed AS (
   SELECT d.kind, d.queue
@@ -84,10 +124,15 @@ SELECT
   ) AS "unclaimedKinds",
   (SELECT count(*)::int FROM unclaimed) AS "kindsUnclaimed",
   ARRAY(
-    SELECT queue FROM pending_queues WHERE queue IS NOT NULL
-    EXCEPT
-    SELECT queue FROM workers
-    ORDER BY 1
+    SELECT q.queue
+    FROM queues q
+    WHERE CASE WHEN q.queue <> '' AND q.queue NOT IN (SELECT queue FROM workers) THEN (
+      SELECT true
+      FROM millrace.live_jobs j
+      WHERE j.queue = q.queue AND j.status = 'pending' AND j.reaps < 2
+      LIMIT 1
+    ) END
+    ORDER BY q.queue
     LIMIT 100
   ) AS "unclaimedQueues",
   (

@@ -34,15 +34,11 @@ export interface Stats {
 const MAX_KINDS = 1000;
 const MAX_DEAD_COUNTED = 1000;
 
+// Kinds are known by their counters. What else is live is looked for between two of them, in ranges of the index in which
+// nothing lies as a rule: from kind to kind it would walk each one's dead entries, which a pinned horizon keeps by the million.
+// OFFSET 0 keeps the planner from looking twice.
 const STATS = `
-WITH RECURSIVE live_kinds AS (
-  (SELECT kind, 1 AS n FROM millrace.live_jobs ORDER BY kind LIMIT 1)
-  UNION ALL
-  SELECT (SELECT kind FROM millrace.live_jobs WHERE kind > k.kind ORDER BY kind LIMIT 1), n + 1
-  FROM live_kinds k
-  WHERE k.kind IS NOT NULL AND n <= $1
-),
-totals AS (
+WITH RECURSIVE totals AS (
   SELECT kind, event, sum(n)::float8 AS n
   FROM (
     SELECT kind, event, total AS n FROM millrace.counters
@@ -51,12 +47,30 @@ totals AS (
   ) both_tables
   GROUP BY kind, event
 ),
+known AS MATERIALIZED (
+  SELECT coalesce(array_agg(kind ORDER BY kind), '{}') AS kinds
+  FROM (SELECT DISTINCT kind FROM totals) counted
+),
 kinds AS (
-  SELECT kind FROM live_kinds WHERE kind IS NOT NULL
-  UNION
-  SELECT kind FROM totals
-  ORDER BY kind
-  LIMIT $1 + 1
+  SELECT '' AS kind, 1 AS next, 0 AS n
+  UNION ALL
+  SELECT coalesce(between_two, known.kinds[k.next]), k.next + (between_two IS NULL)::int, k.n + 1
+  FROM kinds k
+  CROSS JOIN known
+  CROSS JOIN LATERAL (
+    SELECT CASE
+      WHEN known.kinds[k.next] IS NULL THEN (SELECT kind FROM millrace.live_jobs WHERE kind > k.kind ORDER BY kind LIMIT 1)
+      ELSE (
+        SELECT kind
+        FROM millrace.live_jobs
+        WHERE kind > k.kind AND kind < known.kinds[k.next]
+        ORDER BY kind
+        LIMIT 1
+      )
+    END AS between_two
+    OFFSET 0
+  ) unknown
+  WHERE k.kind IS NOT NULL AND k.n <= $1
 )
 SELECT
   kinds.kind,
@@ -69,13 +83,12 @@ SELECT
   (
     SELECT count(*)::int
     FROM (
-      SELECT d.kind
+      SELECT
       FROM millrace.dead_jobs d
-      WHERE (d.kind, d.id) >= (kinds.kind, '00000000-0000-0000-0000-000000000000')
+      WHERE (d.kind, d.id) >= (kinds.kind, '00000000-0000-0000-0000-000000000000') AND d.kind <= kinds.kind
       ORDER BY d.kind, d.id
       LIMIT $2
-    ) following
-    WHERE following.kind = kinds.kind
+    ) of_kind
   ) AS dead,
   coalesce((
     SELECT greatest(0, extract(epoch FROM now() - j.run_at))::float8
@@ -86,11 +99,13 @@ SELECT
   ), 0) AS oldest_due_seconds
 FROM kinds
 LEFT JOIN (SELECT kind, jsonb_object_agg(event, n) AS totals FROM totals GROUP BY kind) counted USING (kind)
+WHERE kinds.kind <> ''
 ORDER BY kinds.kind`;
 
 /**
  * Depth and age by kind, in one snapshot. Finished rows are not read, and of pending ones only the first of each kind:
- * what was put in and has not left is pending or processing, and the running ones are few.
+ * what was put in and has not left is pending or processing, and the running ones are few. While a transaction that stays open
+ * keeps vacuum away, it walks what has flowed past since: 0.1 to 0.3 ms for each 1,000 jobs.
  */
 export async function stats(db: Db): Promise<Stats> {
   const { rows } = await db.query<StatsRow>(STATS, [MAX_KINDS, MAX_DEAD_COUNTED]);
