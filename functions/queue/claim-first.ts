@@ -1,26 +1,14 @@
-import { type Claimed, type ClaimRequest, claimedOf, LATE_COMMIT_SECONDS, type Row } from './claim.ts';
+import { CLAIM_ARGUMENTS, type Claimed, type ClaimRequest, claimedOf, type Row, startOf } from './claim.ts';
 import type { Db } from './db.ts';
 import { RESCAN_SECONDS } from './marks.ts';
 
 /** A queue to be asked. */
-export type Lane = Pick<ClaimRequest, 'queue' | 'aged' | 'position'>;
+export type Lane = Pick<ClaimRequest, 'queue' | 'aged' | 'position' | 'soon'>;
 
 const CLAIM_FIRST = `
 SELECT *
 FROM millrace.claim_first(
-  token => $1,
-  queues => $2,
-  kinds => $3,
-  lease_seconds => $4,
-  wanted => $5,
-  aged => $6,
-  max_bytes => $7,
-  marks => $8,
-  rescanned_at => $9,
-  resumed_at => $10,
-  grace_seconds => $11,
-  rescan_seconds => $12
-)`;
+  queues => $2,${CLAIM_ARGUMENTS}`;
 
 /**
  * A claim from the first of these queues that has something due, in one statement with all that have not. Resolves what was found in
@@ -30,6 +18,9 @@ export async function claimFirst(
   db: Db,
   { token, lanes, limit, kinds, maxBytes }: Omit<ClaimRequest, keyof Lane> & { readonly lanes: readonly Lane[] },
 ): Promise<Claimed[]> {
+  // One looks back, all do: the grace is the same for all.
+  const soon = lanes.every((lane) => lane.soon && lane.position.near);
+  const from = lanes.map(({ position }) => startOf({ position, soon }));
   const { rows } = await db.query<Row & { readonly place: number }>(CLAIM_FIRST, [
     token,
     lanes.map(({ queue }) => queue),
@@ -38,17 +29,17 @@ export async function claimFirst(
     limit,
     lanes.map(({ aged }) => Math.min(aged, limit)),
     maxBytes,
-    lanes.flatMap(({ position }) => position.marks),
+    lanes.flatMap(({ position }, at) => [...(from[at]?.marks ?? []), position.suspectMark]),
     lanes.map(({ position }) => position.rescannedAt),
     lanes.map(({ position }) => position.resumedAt),
-    LATE_COMMIT_SECONDS,
+    from[0]?.graceSeconds,
     RESCAN_SECONDS,
   ]);
   const asked = lanes.slice(0, rows.at(-1)?.place);
   return asked.map((lane, at) =>
     claimedOf(
       rows.filter(({ place }) => place === at + 1),
-      { token, ...lane },
+      { token, ...lane, near: soon },
     ),
   );
 }

@@ -1,3 +1,4 @@
+import { LATE_COMMIT_SECONDS } from './claim.ts';
 import type { Db } from './db.ts';
 import { type ClaimedJob, type ClaimedRow, claimedJob } from './job.ts';
 import type { Kinds } from './marks.ts';
@@ -18,6 +19,7 @@ due AS MATERIALIZED (
   FROM millrace.live_jobs i
   WHERE i.status = 'pending' AND i.reaps >= 2
     AND i.queue = $2 AND i.run_at <= now()
+    AND i.run_at >= least(coalesce($5::timestamptz, '-infinity'), now() - make_interval(secs => $6))
     AND array_position((SELECT l.kinds FROM lane l), i.kind) IS NOT NULL
   ORDER BY i.run_at
   LIMIT 1
@@ -42,15 +44,29 @@ SELECT c.id, c.kind, c.priority, c.subject, c.attempts, c.max_attempts, c.reaps,
 FROM claimed c
 LEFT JOIN millrace.payloads_of(ARRAY(SELECT c.id FROM claimed c)) p ON p.id = c.id`;
 
+export interface SuspectRequest {
+  readonly token: string;
+  readonly queue: string;
+  readonly kinds: Kinds;
+  /** Where the position's claims last saw that no suspect was due. Default: the beginning. */
+  readonly from?: string | null;
+}
+
 /**
  * Takes the oldest due job that was reaped twice or more: it may be what ended its workers, so the caller runs it with
  * nothing else in flight. Ordinary claims never return one.
  */
 export async function claimSuspect(
   db: Db,
-  request: { readonly token: string; readonly queue: string; readonly kinds: Kinds },
+  { token, queue, kinds, from = null }: SuspectRequest,
 ): Promise<ClaimedJob | undefined> {
-  const { token, queue, kinds } = request;
-  const { rows } = await db.query<ClaimedRow>(CLAIM_SUSPECT, [token, queue, [...kinds.keys()], [...kinds.values()]]);
+  const { rows } = await db.query<ClaimedRow>(CLAIM_SUSPECT, [
+    token,
+    queue,
+    [...kinds.keys()],
+    [...kinds.values()],
+    from,
+    LATE_COMMIT_SECONDS,
+  ]);
   return rows[0] && claimedJob(rows[0], token, queue);
 }

@@ -11,15 +11,24 @@ export type Kinds = ReadonlyMap<string, number>;
  * Times are ISO 8601 in UTC with microseconds, so that text compares as time.
  */
 export interface Position {
-  /** One per priority, 5 down to −5. `null`: from the beginning. */
-  readonly marks: readonly (string | null)[];
+  /** One per priority, 5 down to −5. `null`: from the beginning. None is less than the grace ago: what commits late is found. */
+  readonly marks: Marks;
+  /** The same with the short grace, for claims that follow at once: see `ClaimRequest.soon`. Null before the first claim from `marks`. */
+  readonly near: Marks | null;
+  /** No suspect that was due before it was left. Null: from the beginning. Not published: it moves with each claim that sees none. */
+  readonly suspectMark: string | null;
   /** Which rescan it rests on. */
   readonly rescannedAt: string;
   /** The latest resume that was looked back for; `null` while unknown. */
   readonly resumedAt: string | null;
 }
 
-/** Half a minute: a row that no mark leads to (its transaction was open for longer than the grace) waits that long at most. */
+export type Marks = readonly (string | null)[];
+
+/**
+ * Half a minute: a row that no mark leads to (its transaction was open for longer than the grace) waits that long at most, where a
+ * rescan is short. Long ones are rarer: rescan-timing.ts.
+ */
 export const RESCAN_SECONDS = 30;
 
 // A rescan that lies ahead was made before the database's clock was set back: its marks hide what has come in since.
@@ -53,7 +62,7 @@ WHERE m.queue = $1 AND m.kinds_hash = $2 AND m.rescanned_at = $3`;
 /** Where a run begins: what others have published, or the beginning if nobody has within half a minute. */
 export async function openPosition(db: Db, queue: string, kinds: Kinds): Promise<Position> {
   const { marks, rescannedAt } = await takeOrRead(db, queue, kinds);
-  return { marks, rescannedAt, resumedAt: null };
+  return { marks, near: null, suspectMark: null, rescannedAt, resumedAt: null };
 }
 
 /**
@@ -62,7 +71,8 @@ export async function openPosition(db: Db, queue: string, kinds: Kinds): Promise
  */
 export async function rescan(db: Db, queue: string, kinds: Kinds, position: Position): Promise<Position> {
   const { marks, rescannedAt } = await takeOrRead(db, queue, kinds);
-  return { ...position, rescannedAt, marks: marks.map((mark, i) => earlier(mark, position.marks[i] ?? null)) };
+  const back = marks.map((mark, i) => earlier(mark, position.marks[i] ?? null));
+  return { ...position, rescannedAt, marks: back, near: null, suspectMark: null };
 }
 
 /**
@@ -73,7 +83,7 @@ export async function publish(db: Db, queue: string, kinds: Kinds, position: Pos
   await db.query(PUBLISH, [queue, hashOf(kinds), position.rescannedAt, position.marks]);
 }
 
-async function takeOrRead(db: Db, queue: string, kinds: Kinds): Promise<Omit<Position, 'resumedAt'>> {
+async function takeOrRead(db: Db, queue: string, kinds: Kinds): Promise<Pick<Position, 'marks' | 'rescannedAt'>> {
   const key = [queue, hashOf(kinds)];
   const taken = await db.query<{ rescanned_at: string }>(TAKE, [...key, [...kinds.keys()].sort(), RESCAN_SECONDS]);
   if (taken.rows[0]) return { marks: FROM_THE_BEGINNING, rescannedAt: taken.rows[0].rescanned_at };

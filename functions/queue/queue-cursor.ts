@@ -1,8 +1,10 @@
-import type { Claimed } from './claim.ts';
+import { earlier } from './advance.ts';
+import { type Claimed, LOOK_BACK_MS } from './claim.ts';
 import type { Lane } from './claim-first.ts';
 import { closeHeld } from './close-held.ts';
 import type { Db } from './db.ts';
 import { type Kinds, openPosition, type Position, publish, rescan } from './marks.ts';
+import { RescanTiming } from './rescan-timing.ts';
 
 /** One row of so many goes to the oldest due whatever its priority, so that nothing starves. */
 const AGED_EVERY = 10;
@@ -14,6 +16,8 @@ export class QueueCursor {
   restUntil = 0;
   /** The last claim brought nothing; false before the first. */
   empty = false;
+  /** When a claim last brought something, by the same clock. */
+  foundAt = -Infinity;
   readonly #kinds: Kinds;
   #position: Position | undefined;
   /** Near a run's end fewer kinds fit. What they see must not be taken for what all kinds have seen, so it is kept apart. */
@@ -23,25 +27,50 @@ export class QueueCursor {
   /** The claim to come begins at the beginning, or the last one did. */
   #closeDue = false;
   #agedCarry = 0;
+  /** When it last looked back over the grace: milliseconds of the monotonic clock. */
+  #graceAt = -Infinity;
+  readonly #timing: RescanTiming;
+  /** What a look beside the claims has seen. */
+  #seenBeside: Position | undefined;
 
-  constructor(queue: string, kinds: Kinds) {
+  /** `look`: when it is looked through from the beginning. Default: as for a run that has not done so yet. */
+  constructor(queue: string, kinds: Kinds, timing = new RescanTiming()) {
     this.queue = queue;
+    this.#timing = timing;
     this.#kinds = kinds;
   }
 
   /** What is to be asked of this queue. `kinds` must be those of the constructor or, from some time on, fewer. */
   async lane(db: Db, { limit, kinds }: { limit: number; kinds: Kinds }): Promise<Lane> {
     const position = this.#isNarrow(kinds) ? await this.#narrowedPosition(db) : await this.#lookedBack(db);
-    return { queue: this.queue, aged: this.#agedShare(limit), position };
+    return {
+      queue: this.queue,
+      aged: this.#agedShare(limit),
+      position,
+      soon: performance.now() - this.#graceAt < LOOK_BACK_MS,
+    };
   }
 
   /** To be called with what was found in it. */
-  saw(claimed: Claimed, { limit, kinds }: { limit: number; kinds: Kinds }): void {
+  saw(claimed: Claimed, { limit, kinds, durationMs = 0 }: { limit: number; kinds: Kinds; durationMs?: number }): void {
+    if (this.#publishDue) this.#timing.took(durationMs, performance.now());
     this.#agedCarry = (this.#agedCarry + limit) % AGED_EVERY;
     this.empty = claimed.jobs.length === 0;
+    if (!this.empty) this.foundAt = performance.now();
+    if (!claimed.near) this.#graceAt = performance.now() - durationMs;
     this.#rescanDue = claimed.rescanDue;
     if (this.#isNarrow(kinds)) this.#narrowed = claimed.position;
     else this.#position = claimed.position;
+  }
+
+  /** The next claim looks back over the whole grace: nobody may do so for long after it. */
+  lookBackNext(): void {
+    this.#graceAt = -Infinity;
+  }
+
+  /** From where a suspect may be due; null: from the beginning. */
+  get suspectMark(): string | null {
+    return this.#position?.suspectMark ?? null;
   }
 
   #isNarrow(kinds: Kinds): boolean {
@@ -55,11 +84,45 @@ export class QueueCursor {
 
   async #lookedBack(db: Db): Promise<Position> {
     const position = await this.#opened(db);
+    if (this.#seenBeside) {
+      this.#position = backTo(position, this.#seenBeside);
+      this.#seenBeside = undefined;
+      // What said so since then did not know of the look.
+      this.#rescanDue = false;
+      return this.#position;
+    }
     if (!this.#rescanDue) return position;
+    await this.#timing.estimate(db);
+    if (!this.#timing.mayBeBetween(performance.now())) return position;
     this.#position = this.#lookingFrom(await rescan(db, this.queue, this.#kinds, position));
     this.#rescanDue = false;
     this.#publishDue = true;
     return this.#position;
+  }
+
+  /** A look from the beginning is due, and so long that claims had better not wait for it: see `rescanBeside`. */
+  isToRescanBeside(kinds: Kinds): boolean {
+    const due = this.#rescanDue && this.#position !== undefined && !this.#isNarrow(kinds);
+    return due && this.#timing.mayBeBeside(performance.now());
+  }
+
+  /**
+   * Looks back on a connection of its own, while claims go on from their marks. They go back to where this one came to only if
+   * it did not get to the end of what is due.
+   */
+  async rescanBeside(db: Db, claim: (lane: Lane) => Promise<Claimed>): Promise<void> {
+    const from = this.#position;
+    if (!from) return;
+    await this.#timing.beside(async () => {
+      const position = await rescan(db, this.queue, this.#kinds, from);
+      const claimed = await claim({ queue: this.queue, aged: 0, position });
+      this.#seenBeside = claimed.position;
+      if (claimed.jobs.length > 0) this.restUntil = 0;
+      if (position.marks.every((mark) => mark === null)) {
+        await closeHeld(db, this.queue, this.#kinds, claimed.position.marks);
+      }
+      await publish(db, this.queue, this.#kinds, claimed.position);
+    });
   }
 
   /** One worker of all is given the beginning, each half minute: what is to be done once is done by that one. */
@@ -87,4 +150,10 @@ export class QueueCursor {
   #agedShare(limit: number): number {
     return Math.min(Math.floor((this.#agedCarry + limit) / AGED_EVERY), limit);
   }
+}
+
+function backTo(position: Position, seen: Position): Position {
+  const marks = position.marks.map((mark, i) => earlier(mark, seen.marks[i] ?? null));
+  const suspectMark = earlier(position.suspectMark, seen.suspectMark);
+  return { ...position, rescannedAt: seen.rescannedAt, marks, near: null, suspectMark };
 }

@@ -9,11 +9,20 @@ const every = (mark: string | null) => Array<string | null>(11).fill(mark);
 const marks = (rest: string | null, set: Record<number, string | null>) =>
   every(rest).map((mark, i) => (5 - i in set ? (set[5 - i] as string | null) : mark));
 
-const position: Position = { marks: every(at('08:00')), rescannedAt: at('07:00'), resumedAt: null };
+const position: Position = {
+  marks: every(at('08:00')),
+  near: null,
+  suspectMark: null,
+  rescannedAt: at('07:00'),
+  resumedAt: null,
+};
 const nothing: Sight = {
+  near: false,
+  nearUntil: at('09:05'),
   seenUntil: at('09:00'),
   lookedBack: false,
   resumedAt: null,
+  suspectDue: false,
   exhausted: false,
   urgent: [],
   nextHeads: [],
@@ -72,6 +81,8 @@ describe('advance', () => {
   test('a look-back forgets what was seen before', () => {
     const sight = { ...nothing, lookedBack: true, resumedAt: at('08:59'), urgent: [spot(4, '06:00')] };
     expect(advance(position, sight)).toEqual({
+      near: marks(null, { 5: at('09:05'), 4: at('06:00') }),
+      suspectMark: at('09:00'),
       marks: marks(null, { 5: at('09:00'), 4: at('06:00') }),
       rescannedAt: at('07:00'),
       resumedAt: at('08:59'),
@@ -82,5 +93,44 @@ describe('advance', () => {
     const fresh = { ...position, marks: every(null) };
     const sight = { ...nothing, urgent: [spot(0, '08:30')] };
     expect(advance(fresh, sight).marks.slice(6)).toEqual(Array(5).fill(null));
+  });
+
+  test('near marks go on to the short grace', () => {
+    const sight = { ...nothing, urgent: [spot(1, '09:03')], nextHeads: [spot(0, '09:02')] };
+    const seen = { 5: at('09:05'), 4: at('09:05'), 3: at('09:05'), 2: at('09:05'), 1: at('09:03'), 0: at('09:02') };
+    expect(advance(position, sight).near).toEqual(marks(at('08:00'), seen));
+  });
+
+  test('the mark of suspects waits for one that was left, and goes back with a look-back', () => {
+    const seen: Position = { ...position, suspectMark: at('08:30') };
+    expect(advance(seen, nothing).suspectMark).toBe(at('09:00'));
+    expect(advance(seen, { ...nothing, suspectDue: true }).suspectMark).toBe(at('08:30'));
+    expect(advance(seen, { ...nothing, suspectDue: true, lookedBack: true }).suspectMark).toBeNull();
+  });
+
+  describe('of a claim from the near marks', () => {
+    const ahead: Position = { ...position, near: marks(at('08:00'), { 5: at('08:50'), 4: at('08:50') }) };
+    const sight = { ...nothing, near: true };
+
+    test('marks stay where the near ones are ahead of them: what lies between was not looked at', () => {
+      const found = { ...sight, urgent: [spot(4, '08:58'), spot(3, '08:20')] };
+      expect(advance(ahead, found)).toMatchObject({
+        marks: marks(at('08:00'), { 3: at('08:20') }),
+        near: marks(at('08:00'), { 5: at('09:05'), 4: at('09:05'), 3: at('08:20') }),
+      });
+    });
+
+    test('no mark of either sort passes a row that was too heavy', () => {
+      const found = { ...sight, exhausted: true, leftOut: [spot(5, '08:55'), spot(0, '08:30')] };
+      expect(advance(ahead, found)).toMatchObject({
+        marks: marks(at('09:00'), { 5: at('08:00'), 4: at('08:00'), 0: at('08:30') }),
+        near: marks(at('09:05'), { 5: at('08:55'), 0: at('08:30') }),
+      });
+    });
+
+    test('a look-back leaves no gap', () => {
+      const found = { ...sight, lookedBack: true, exhausted: true };
+      expect(advance(ahead, found)).toMatchObject({ marks: every(at('09:00')), near: every(at('09:05')) });
+    });
   });
 });

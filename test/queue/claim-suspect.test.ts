@@ -37,6 +37,19 @@ test('the longest due suspect comes first, one at a time', async ({ db }) => {
   expect([(await ask(db))?.id, (await ask(db))?.id, await ask(db)]).toEqual([sooner.id, later.id, undefined]);
 });
 
+test('what lies before the mark is passed over, as far as it did not just come in', async ({ db }) => {
+  const { rows } = await db.query<{ mark: string }>(`SELECT (now() - interval '1 minute')::text AS mark`);
+  await pendingJob(db, { ...suspect, dueInSeconds: -61 });
+  const behind = await pendingJob(db, { ...suspect, dueInSeconds: -59 });
+  const request = { queue: 'default', kinds: KINDS };
+  const from = rows[0]?.mark as string;
+  expect(await claimSuspect(db, { ...request, token: randomUUID(), from })).toMatchObject({ id: behind.id });
+  expect(await claimSuspect(db, { ...request, token: randomUUID(), from })).toBeUndefined();
+  const late = await pendingJob(db, { ...suspect, dueInSeconds: -1 });
+  const ahead = '2999-01-01T00:00:00Z';
+  expect(await claimSuspect(db, { ...request, token: randomUUID(), from: ahead })).toMatchObject({ id: late.id });
+});
+
 test('what is no suspect, not due, of another kind or queue stays where it is', async ({ db }) => {
   await pendingJob(db, { reaps: 1, attempts: 1 });
   await pendingJob(db, { ...suspect, dueInSeconds: 5 });

@@ -15,7 +15,9 @@ import { withSessions } from './sessions.ts';
 const uniqueKey = 'customer:7';
 const job = { kind: 'test.kind', payload: { n: 1 }, uniqueKey };
 
+/** By a claim that looks back, as each does in a quiet queue. */
 async function claimedBy(cursor: QueueCursor, db: Db, limit = 10): Promise<JobId[]> {
+  cursor.lookBackNext();
   const jobs = await claimAt(cursor, db, { limit, kinds: new Map([...KINDS, ['paused.kind', 1]]) });
   await cursor.publish(db);
   return jobs.map(({ id }) => id);

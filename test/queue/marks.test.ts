@@ -42,6 +42,21 @@ describe('what commits late', () => {
     },
   );
 
+  test('a claim that comes soon after such a one leaves it to the next look back', async ({ db, databaseUrl }) => {
+    await withSessions(databaseUrl, async (producer) => {
+      await producer.begin();
+      const { id } = await insertJob(producer, job);
+      let { position } = await claimSome(db);
+      await ageRow(producer, id, 1);
+      await producer.commit();
+      ({ position } = await claimSome(db, { position, soon: true }));
+      const { id: punctual } = await insertJob(db, job);
+      const soon = await claimSome(db, { position, soon: true });
+      expect(soon.jobs).toMatchObject([{ id: punctual }]);
+      expect(await claimedIds(db, { position: soon.position })).toEqual([id]);
+    });
+  });
+
   test('two seconds before the claim that missed it is not too early', async ({ db, databaseUrl }) => {
     await withSessions(databaseUrl, async (producer) => {
       await producer.begin();
@@ -117,6 +132,22 @@ describe('what somebody else held', () => {
   });
 });
 
+test('suspects are looked for from where there were none, and from the beginning by a rescan', async ({ db }) => {
+  const suspect = { reaps: 2, attempts: 2 };
+  let { position } = await claimSome(db);
+  await pendingJob(db, { ...suspect, dueInSeconds: -10 });
+  expect(await claimSome(db, { position })).toMatchObject({ suspectDue: false });
+  const { id } = await pendingJob(db, suspect);
+  const told = await claimSome(db, { position });
+  expect(told).toMatchObject({ suspectDue: true, position: { suspectMark: position.suspectMark } });
+  await db.query('DELETE FROM millrace.live_jobs WHERE id = $1', [id]);
+  ({ position } = await claimSome(db, { position: told.position }));
+  const aged = await ageRescan(db, position, 30);
+  expect(await claimSome(db, { position: await rescan(db, 'default', KINDS, aged) })).toMatchObject({
+    suspectDue: true,
+  });
+});
+
 describe('positions', () => {
   test('a set of kinds that nobody had before looks back to the beginning', async ({ db }) => {
     const { id } = await pendingJob(db, { kind: 'new.kind', dueInSeconds: -3600 });
@@ -148,7 +179,7 @@ describe('positions', () => {
     await pendingJob(db, { priority: 1 });
     const { position } = await claimSome(db, { limit: 1 });
     await publish(db, 'default', KINDS, position);
-    expect(await open(db)).toEqual(position);
+    expect(await open(db)).toEqual({ ...position, near: null, suspectMark: null });
     expect(position.marks.slice(5)).toEqual(Array(6).fill(null));
     expect(position.marks.slice(0, 5)).not.toContain(null);
   });
@@ -200,7 +231,7 @@ describe('positions', () => {
     const { position: ahead } = await claimSome(db, { position: behind });
     await publish(db, 'default', KINDS, ahead);
     await publish(db, 'default', KINDS, behind);
-    expect(await open(db)).toEqual(ahead);
+    expect(await open(db)).toEqual({ ...ahead, near: null, suspectMark: null });
   });
 });
 

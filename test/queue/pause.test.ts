@@ -51,6 +51,15 @@ test('jobs that run when their kind is paused go on', async ({ db }) => {
   expect(await statusOf(db, job.id)).toBe('processing');
 });
 
+test('a resume that commits late is looked back for, also by a claim that follows another at once', async ({ db }) => {
+  await pause(db, 'kind', 'test.kind');
+  const job = await pendingJob(db, { dueInSeconds: -3600 });
+  const { position } = await claimSome(db, { position: await openPosition(db, 'default', KINDS) });
+  // By its clock it was before the rescan that the position rests on.
+  await db.query(`UPDATE millrace.pauses SET resumed_at = $1::timestamptz - interval '300 ms'`, [position.rescannedAt]);
+  expect(await claimedIds(db, { position: { ...position, resumedAt: null }, soon: true })).toEqual([job.id]);
+});
+
 test('after a resume the next claim of every worker finds what waited, however far its marks had gone', async ({
   db,
 }) => {
@@ -92,7 +101,11 @@ test('a resume of other kinds and queues makes nobody look back', async ({ db })
 test('claims of a paused queue move no marks', async ({ db }) => {
   const position = await openPosition(db, 'default', KINDS);
   await pause(db, 'queue', 'default');
-  expect((await claimSome(db, { position })).position).toEqual(position);
+  expect((await claimSome(db, { position })).position).toMatchObject({
+    ...position,
+    near: position.marks,
+    suspectMark: expect.any(String),
+  });
 });
 
 test('pausing what is paused and resuming what is not changes nothing and says so', async ({ db }) => {

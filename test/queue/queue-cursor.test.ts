@@ -1,7 +1,7 @@
 import type { Db } from '../../functions/queue/db.ts';
 import { QueueCursor } from '../../functions/queue/queue-cursor.ts';
 import { pendingJob } from '../support/factories.ts';
-import { expect, test } from '../support/fixtures.ts';
+import { expect, test, vi } from '../support/fixtures.ts';
 import { claimAt, KINDS } from './claiming.ts';
 
 const ALL = new Map([...KINDS, ['slow.kind', 600]]);
@@ -31,4 +31,35 @@ test.for([
     })
     .toBe(1);
   expect(found).toEqual([late.id]);
+});
+
+test('of the claims that follow one another one in each tenth of a second looks back over the grace', async ({
+  db,
+}) => {
+  const cursor = new QueueCursor('default', KINDS);
+  const clock = vi.spyOn(performance, 'now');
+  const soon: unknown[] = [];
+  for (const ms of [1000, 1001, 1099, 1100, 1199, 1250]) {
+    clock.mockReturnValue(ms);
+    soon.push((await cursor.lane(db, { limit: 1, kinds: KINDS })).soon);
+    await claimedBy(cursor, db);
+  }
+  clock.mockRestore();
+  expect(soon).toEqual([false, true, true, false, true, false]);
+});
+
+test('a queue that was to be asked behind others, and was not, has not looked back', async ({ db }) => {
+  const cursor = new QueueCursor('default', KINDS);
+  for (let turn = 0; turn < 3; turn++) {
+    expect((await cursor.lane(db, { limit: 1, kinds: KINDS })).soon).toBe(false);
+  }
+});
+
+test('the last claim of a run looks back, however soon it comes after another', async ({ db }) => {
+  const cursor = new QueueCursor('default', KINDS);
+  const of = { limit: 1, kinds: KINDS };
+  await claimedBy(cursor, db);
+  expect((await cursor.lane(db, of)).soon).toBe(true);
+  cursor.lookBackNext();
+  expect((await cursor.lane(db, of)).soon).toBe(false);
 });

@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import type { Claimed } from '../../functions/queue/claim.ts';
+import { claim } from '../../functions/queue/claim.ts';
+import type { Lane } from '../../functions/queue/claim-first.ts';
+import type { Db } from '../../functions/queue/db.ts';
+import type { QueueEvent } from '../../functions/queue/events.ts';
+import { openPosition } from '../../functions/queue/marks.ts';
+import { QueueCursor } from '../../functions/queue/queue-cursor.ts';
+import { RescanTiming, transacted } from '../../functions/queue/rescan-timing.ts';
+import { ConnectionLostError, SteadyConnection } from '../../functions/queue/steady-connection.ts';
+import { restAfterNothing, Supply } from '../../functions/queue/supply.ts';
+import { until } from '../lifecycle/ground.ts';
+import { type Database, openClient } from '../support/database.ts';
+import { pendingJob, rowOf, statusOf } from '../support/factories.ts';
+import { describe, expect, test } from '../support/fixtures.ts';
+import { claimAt, KINDS } from './claiming.ts';
+
+const BEHIND = { dueInSeconds: -5 };
+
+/** The marks of a queue whose next rescan is due in a moment. */
+async function nearlyDue(db: Db): Promise<void> {
+  const before = new QueueCursor('default', KINDS);
+  await claimAt(before, db);
+  await before.publish(db, 'now');
+  await db.query(`UPDATE millrace.claim_marks SET rescanned_at = now() - interval '29.5 seconds'`);
+}
+
+/** Whose last look was long, some time ago. */
+function longRescan(): RescanTiming {
+  const look = new RescanTiming();
+  look.took(100, performance.now() - 10_000);
+  return look;
+}
+
+function taking(db: Db, limit = 10): { ids: string[]; claim(lane: Lane): Promise<Claimed> } {
+  const ids: string[] = [];
+  return {
+    ids,
+    claim: async (lane) => {
+      const claimed = await claim(db, { ...lane, token: randomUUID(), limit, kinds: KINDS, maxBytes: 4_000_000 });
+      ids.push(...claimed.jobs.map(({ id }) => id));
+      return claimed;
+    },
+  };
+}
+
+describe('beside the claims', () => {
+  test('a long look finds what lies behind the marks, while claims go on from them', async ({ db }) => {
+    await nearlyDue(db);
+    const late = await pendingJob(db, BEHIND);
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await expect
+      .poll(async () => {
+        expect(await claimAt(cursor, db)).toEqual([]);
+        return cursor.isToRescanBeside(KINDS);
+      })
+      .toBe(true);
+    const fresh = await pendingJob(db);
+    const taken = taking(db);
+    const looking = cursor.rescanBeside(db, taken.claim);
+    expect(cursor.isToRescanBeside(KINDS), 'one at a time').toBe(false);
+    const meanwhile = await claimAt(cursor, db, { limit: 1 });
+    await looking;
+    expect([...taken.ids, ...meanwhile.map(({ id }) => id)].sort()).toEqual([late.id, fresh.id].sort());
+    expect(taken.ids).toContain(late.id);
+    expect(await claimAt(cursor, db)).toEqual([]);
+    expect(cursor.isToRescanBeside(KINDS)).toBe(false);
+  });
+
+  test('where more lies than it may bring, the claims go back to it', async ({ db }) => {
+    await nearlyDue(db);
+    const late = [await pendingJob(db, BEHIND), await pendingJob(db, BEHIND), await pendingJob(db, BEHIND)];
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await expect.poll(() => claimAt(cursor, db).then(() => cursor.isToRescanBeside(KINDS))).toBe(true);
+    const taken = taking(db, 1);
+    await cursor.rescanBeside(db, taken.claim);
+    expect(taken.ids.length).toBe(1);
+    const rest = await claimAt(cursor, db);
+    expect([...taken.ids, ...rest.map(({ id }) => id)].sort()).toEqual(late.map(({ id }) => id).sort());
+  });
+
+  test('what it has seen is there for a run that begins then', async ({ db }) => {
+    await nearlyDue(db);
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await expect.poll(() => claimAt(cursor, db).then(() => cursor.isToRescanBeside(KINDS))).toBe(true);
+    await cursor.rescanBeside(db, taking(db).claim);
+    await pendingJob(db, BEHIND);
+    expect(await claimAt(new QueueCursor('default', KINDS), db)).toEqual([]);
+  });
+});
+
+/** The claim index is as large as that of a table that many dead rows lie in: long names, and pages that are nearly empty. */
+async function fatten({ pool }: Database): Promise<void> {
+  await pool.query('ALTER INDEX millrace.live_jobs_claim SET (fillfactor = 10)');
+  await pool.query(
+    `INSERT INTO millrace.live_jobs (id, kind, queue)
+     SELECT millrace.uuidv7(), 'other.kind', repeat('q', 100) FROM generate_series(1, 7000)`,
+  );
+  await pool.query('REINDEX INDEX millrace.live_jobs_claim');
+  const { rows } = await pool.query(`SELECT pg_relation_size('millrace.live_jobs_claim')::int AS bytes`);
+  expect(rows[0].bytes).toBeGreaterThan(8 * 1024 * 1024);
+}
+
+function connectionTo(url: string): SteadyConnection {
+  return new SteadyConnection(
+    () => openClient(url),
+    () => 10_000,
+  );
+}
+
+async function suppliedUntil(supply: Supply, db: Db, when: () => boolean): Promise<string[]> {
+  const taken: string[] = [];
+  await until(async () => {
+    await supply.claim(db, { limit: 100, kinds: KINDS }, ({ id }) => taken.push(id));
+    return when();
+  });
+  await until(() => supply.reserved === 0);
+  return taken;
+}
+
+test('a run looks back over a connection that it borrows, with some of its slots', async ({ own }) => {
+  await fatten(own);
+  await nearlyDue(own.pool);
+  const late = await pendingJob(own.pool, BEHIND);
+  const other = connectionTo(own.url);
+  let lent = 0;
+  let back = 0;
+  const supply = new Supply(
+    ['default'],
+    KINDS,
+    () => {},
+    () => {
+      lent++;
+      return { db: other, giveBack: () => back++ };
+    },
+  );
+  let most = 0;
+  const taken = await suppliedUntil(supply, own.pool, () => {
+    most = Math.max(most, supply.reserved);
+    return back > 0;
+  });
+  expect({ taken, lent, back, most }).toEqual({ taken: [late.id], lent: 1, back: 1, most: 10 });
+  await other.close();
+});
+
+test('a look that fails is told of, and nothing is lost by it', async ({ own }) => {
+  await fatten(own);
+  await nearlyDue(own.pool);
+  const late = await pendingJob(own.pool, BEHIND);
+  const closed = connectionTo(own.url);
+  await closed.close();
+  const events: QueueEvent[] = [];
+  let back = 0;
+  const supply = new Supply(
+    ['default'],
+    KINDS,
+    (event) => events.push(event),
+    () => ({ db: closed, giveBack: () => back++ }),
+  );
+  expect(await suppliedUntil(supply, own.pool, () => back > 0)).toEqual([]);
+  expect(events).toContainEqual(expect.objectContaining({ name: 'database.failed', during: 'rescan' }));
+  expect(await statusOf(own.pool, late.id)).toBe('pending');
+});
+
+test('a look whose run has to go before it is answered takes nothing with it', async ({ own }) => {
+  const job = await pendingJob(own.pool);
+  const connection = connectionTo(own.url);
+  const position = await openPosition(own.pool, 'default', KINDS);
+  const cut = transacted(connection, async (db) => {
+    const claimed = await taking(db).claim({ queue: 'default', aged: 0, position });
+    expect(claimed.jobs).toHaveLength(1);
+    await connection.close();
+    return claimed;
+  });
+  await expect(cut).rejects.toThrow(ConnectionLostError);
+  expect(await rowOf(own.pool, job.id)).toMatchObject({ status: 'pending', attempts: 0 });
+});
+
+test('a look that fails leaves its connection without a transaction', async ({ own }) => {
+  const connection = connectionTo(own.url);
+  await expect(transacted(connection, (db) => db.query('SELECT 1 / 0'))).rejects.toThrow('division by zero');
+  const { rows } = await connection.query('SELECT now() = statement_timestamp() AS alone');
+  expect(rows).toEqual([{ alone: true }]);
+  await connection.close();
+});
+
+describe('when a look may begin', () => {
+  const at = 1_000_000;
+
+  test('a short one between two claims, at any time', () => {
+    const look = new RescanTiming();
+    look.took(49, at);
+    expect([look.mayBeBetween(at), look.mayBeBeside(at)]).toEqual([true, false]);
+  });
+
+  test('a long one beside the claims, after twenty times its own length', () => {
+    const look = new RescanTiming();
+    look.took(100, at);
+    expect([at + 1999, at + 2000].map((now) => look.mayBeBeside(now))).toEqual([false, true]);
+    expect(look.mayBeBetween(at + 2000)).toBe(false);
+  });
+
+  test('one for which there is no connection comes between two claims in the end', () => {
+    const look = new RescanTiming();
+    look.took(100, at);
+    expect([at + 2000, at + 3000, at + 3001].map((now) => look.mayBeBetween(now))).toEqual([false, false, true]);
+  });
+
+  test('after one that failed the next is made, but not at once', async () => {
+    const look = longRescan();
+    await expect(look.beside(() => Promise.reject(new Error('no connection')))).rejects.toThrow('no connection');
+    const now = performance.now();
+    expect([now, now + 10_001].map((later) => look.mayBeBeside(later))).toEqual([false, true]);
+  });
+});
+
+test.each([
+  [0, 5],
+  [5, 5],
+  [40, 40],
+  [107, 107],
+  [Infinity, 107],
+])('a queue that brought something %d ms ago and now has nothing is asked again after %d ms', (since, rest) => {
+  expect(restAfterNothing(since)).toBe(rest);
+});
