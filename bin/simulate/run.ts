@@ -34,7 +34,8 @@ export interface RunOptions {
 
 /**
  * A run of the worker, statement by statement as functions/queue/broker.ts sends them: each round settles, watches, renews and
- * claims. What it decides, the engine's own functions decide.
+ * claims. (The engine settles beside its rounds: docs/decisions/0024 says what that makes here.) What it decides, the engine's own
+ * functions decide.
  */
 export class Run implements Actor {
   readonly #world: World;

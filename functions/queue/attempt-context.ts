@@ -73,10 +73,11 @@ export class AttemptContext implements Context {
     };
   }
 
-  readonly stray = (reason: unknown): void => {
+  /** See stray-rejections.ts. */
+  stray(reason: unknown): void {
     const now = new Date();
     const { name, message } = attemptError(reason, { attempt: this.job.attempt, startedAt: now, failedAt: now });
     const said = this.#sealed ? {} : { message };
     this.log.error('a promise that the processor did not await was rejected', { error: { name, ...said } });
-  };
+  }
 }

@@ -14,7 +14,7 @@ export interface AttemptsOptions {
   readonly tally: Tally;
   readonly jobSeconds?: JobSeconds | undefined;
   /** Rung when an attempt has ended. */
-  readonly bell: Bell;
+  readonly bell: Pick<Bell, 'ring'>;
   /** Never rejects, see perform.ts. */
   perform(job: ClaimedJob, stopper: Stopper): Promise<Outcome>;
   delaySeconds(kind: string, attempts: number): number;
@@ -34,7 +34,6 @@ export class Attempts {
   /** Since when each was blocked. */
   readonly #aside = new Map<Ended, number>();
   readonly #blockedSince = new WeakMap<Ended, number>();
-  readonly #startedAt = new WeakMap<ClaimedJob, number>();
   #draining = false;
 
   constructor(options: AttemptsOptions) {
@@ -60,15 +59,13 @@ export class Attempts {
     tally.claimed(job);
     // Its claim was on the way when the drain began: it goes back unstarted.
     if (this.#draining) {
-      this.#ended(job, { kind: 'stopped' }, 0);
+      this.#ended(job, { kind: 'stopped' });
       return;
     }
     const startedAt = performance.now();
-    const stopper = inFlight.start(job, startedAt);
-    this.#startedAt.set(job, startedAt);
-    void perform(job, stopper).then((outcome) => {
+    void perform(job, inFlight.start(job, startedAt)).then((outcome) => {
       inFlight.end(job);
-      this.#ended(job, outcome, performance.now() - startedAt);
+      this.#ended(job, outcome, startedAt);
     });
   }
 
@@ -100,27 +97,26 @@ export class Attempts {
   /** The database has taken these in. */
   settled(batch: readonly Ended[]): void {
     const done = new Set(batch);
-    for (const { job } of batch) this.#leavesPlace(job);
+    for (const ended of batch) if (!this.#blockedSince.has(ended)) this.#leavesPlace(ended.startedAt);
     this.#unsettled = this.#unsettled.filter((ended) => !done.has(ended));
   }
 
-  #ended(job: ClaimedJob, outcome: Outcome, durationMs: number): void {
+  /** `startedAt`: undefined if it was not even started. */
+  #ended(job: ClaimedJob, outcome: Outcome, startedAt?: number): void {
     const { tally, bell, delaySeconds } = this.#options;
+    const durationMs = startedAt === undefined ? 0 : performance.now() - startedAt;
     const settlement = decide(outcome, job, (attempts) => delaySeconds(job.kind, attempts));
     if (outcome.kind === 'committed') tally.committed(job, durationMs);
     if (outcome.kind === 'lost') tally.overtaken(job);
     if (settlement.kind === 'none') {
-      this.#leavesPlace(job);
+      this.#leavesPlace(startedAt);
     } else {
-      this.#unsettled.push({ job, settlement, bytes: bytesOf(settlement, job.payload), durationMs });
+      this.#unsettled.push({ job, settlement, bytes: bytesOf(settlement, job.payload), startedAt, durationMs });
     }
     bell.ring();
   }
 
-  #leavesPlace(job: ClaimedJob): void {
-    const startedAt = this.#startedAt.get(job);
-    if (startedAt === undefined) return;
-    this.#options.jobSeconds?.add(performance.now() - startedAt);
-    this.#startedAt.delete(job);
+  #leavesPlace(startedAt: number | undefined): void {
+    if (startedAt !== undefined) this.#options.jobSeconds?.add(performance.now() - startedAt);
   }
 }

@@ -9,6 +9,8 @@ export interface Ended {
   readonly settlement: Written;
   /** About what it takes on the wire or, for a burial, moves in the database. */
   readonly bytes: number;
+  /** Milliseconds of the worker's monotonic clock; undefined if it was given back unstarted. */
+  readonly startedAt?: number | undefined;
   readonly durationMs: number;
 }
 

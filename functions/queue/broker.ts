@@ -1,38 +1,33 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Attempts } from './attempts.ts';
 import { reconnectDelay } from './backoff.ts';
-import { nextBatch, type Written } from './batch.ts';
 import type { Bell } from './bell.ts';
 import type { Db } from './db.ts';
 import type { InFlight } from './in-flight.ts';
 import type { Kinds } from './marks.ts';
-import type { OnDead } from './on-dead.ts';
 import type { Phase, Reason, Situation } from './phase.ts';
 import { faultOf } from './postgres-error.ts';
 import type { Presence } from './presence.ts';
 import type { ProgressBoard } from './progress-board.ts';
-import { settle } from './settle.ts';
-import type { Supply } from './supply.ts';
-import type { Tally } from './tally.ts';
+import type { Settler } from './settler.ts';
+import { CLAIM_MAX_ROWS, type Supply } from './supply.ts';
 import type { Watcher } from './watcher.ts';
 
 export interface BrokerOptions {
-  /** Every statement but those of the jobs' transactions goes over this one connection, one at a time. */
+  /** Its statements take turns with those of others. */
   readonly db: Db;
   readonly concurrency: number;
   /** Jobs in flight that are not this run's. */
   others(): number;
   readonly attempts: Attempts;
   readonly inFlight: InFlight;
+  readonly settler: Pick<Settler, 'failing'>;
   readonly supply: Supply;
   readonly watcher: Watcher;
   readonly board: ProgressBoard;
-  readonly tally: Tally;
   readonly bell: Bell;
   /** Schedules whose fire times are watched for as long as the run claims. Default none. */
   readonly firing?: { restMs(now: number): number; fire(db: Db): Promise<void> } | undefined;
-  /** The jobs that are put in for those that die. Default none. */
-  readonly onDead?: OnDead | undefined;
   /** Kinds that still fit into the remaining time. */
   kinds(): Kinds;
   /** That it claims, as others see it. Default: nobody looks. */
@@ -46,19 +41,18 @@ export interface BrokerOptions {
   readonly end: AbortSignal;
 }
 
-const VERBS: readonly Written['kind'][] = ['complete', 'retry', 'bury', 'release'];
 /** Milliseconds. Even with nothing to wait for, the phase (phase.ts) is looked at so often. */
 const LONGEST_REST_MS = 1_000;
 
 /**
- * Turns the demand of all free slots into one claim, and all attempts that ended meanwhile into one settlement, in rounds:
- * settle, watch, tell progress, renew the presence, fire what is scheduled, claim. No timers when busy: a batch is what gathered
- * while the last statement was on the way.
+ * Turns the demand of all free slots into one claim, in rounds: watch, tell progress, renew the presence, fire what is scheduled,
+ * claim. What has ended is settled meanwhile (settler.ts). No timers when busy: a claim is for what became free while the last
+ * statements were on the way.
  */
 export class Broker {
   readonly #options: BrokerOptions;
   #failures = 0;
-  #doing = 'settle';
+  #doing = 'watch';
   #refusal: unknown;
   #suspectQueue: string | undefined;
   /** When it last had something to do. */
@@ -74,8 +68,9 @@ export class Broker {
     let reason: Reason | undefined;
     let failure: unknown;
     for (;;) {
-      // Jobs that end without waiting for anything are all in the next settlement, not only the first of them.
-      await setImmediate();
+      // Slots that become free without waiting for anything are all in the next claim, not only the first of them. With room for a
+      // full one as it is, that is on the way while the jobs of the last one run.
+      if (!this.#isRoomy) await setImmediate();
       const kinds = this.#options.kinds();
       const phase = reason ?? this.#nextPhase(kinds);
       if (phase !== 'claim' && phase !== 'leave') reason = phase;
@@ -111,10 +106,11 @@ export class Broker {
     });
   }
 
-  /** It has jobs that are not settled. */
+  /** It has jobs that are not settled, or is about to be given some. */
   get #holds(): boolean {
-    const { attempts, inFlight } = this.#options;
-    return inFlight.size > 0 || attempts.unsettled.length > 0 || attempts.waits(performance.now());
+    const { attempts, inFlight, supply } = this.#options;
+    const { size } = inFlight;
+    return size > 0 || supply.reserved > 0 || attempts.unsettled.length > 0 || attempts.waits(performance.now());
   }
 
   /** It has something to do, or knows of something. */
@@ -125,8 +121,6 @@ export class Broker {
   async #round(phase: Phase, kinds: Kinds): Promise<void> {
     const { db, supply, watcher, board, presence } = this.#options;
     const busy = this.#busy;
-    this.#doing = 'settle';
-    await this.#settle();
     this.#doing = 'watch';
     await watcher.look(db);
     this.#doing = 'progress';
@@ -154,18 +148,6 @@ export class Broker {
     });
   }
 
-  async #settle(): Promise<void> {
-    const { db, attempts, tally, onDead } = this.#options;
-    for (const verb of VERBS) {
-      const batch = nextBatch(attempts.unsettled, verb);
-      if (batch.length === 0) continue;
-      const { settled, blocked } = await settle(db, batch, onDead);
-      attempts.settled(batch);
-      attempts.setAside(blocked, performance.now());
-      for (const one of settled) tally.settled(one);
-    }
-  }
-
   /** Once a claim has told of a suspect, nothing else is claimed until all is quiet and the suspect has had its turn. */
   async #claim(kinds: Kinds): Promise<void> {
     const { db, supply, attempts } = this.#options;
@@ -180,16 +162,24 @@ export class Broker {
   }
 
   #freeSlots(): number {
-    const { inFlight, attempts, concurrency, others } = this.#options;
-    const taken = inFlight.size + attempts.unsettled.length + others();
+    const { inFlight, attempts, settler, supply, concurrency, others } = this.#options;
+    const unsettled = attempts.unsettled.length;
+    const taken = inFlight.size + unsettled + supply.reserved + others();
     if (inFlight.suspect || this.#suspectQueue !== undefined) return taken === 0 ? 1 : 0;
-    return concurrency - taken;
+    const free = concurrency - taken;
+    // More is about to be free than is: one claim for all costs the database less than two. And what could not be settled runs again.
+    return settler.failing || free < Math.min(unsettled, CLAIM_MAX_ROWS) ? 0 : free;
+  }
+
+  /** There is room for all that one claim may bring, and the queue may have it. */
+  get #isRoomy(): boolean {
+    return this.#freeSlots() >= CLAIM_MAX_ROWS && this.#options.supply.restMs(performance.now()) === 0;
   }
 
   /** Milliseconds until there is something to do; 0: a round is due. */
   #restMs(claiming: boolean): number {
-    const { attempts, supply, watcher, board, firing, presence } = this.#options;
-    if (attempts.unsettled.length > 0 || (!claiming && presence?.present)) return 0;
+    const { supply, watcher, board, firing, presence } = this.#options;
+    if (!claiming && presence?.present) return 0;
     const now = performance.now();
     const mayClaim = claiming && this.#freeSlots() > 0;
     const pollMs = this.#suspectQueue === undefined ? supply.restMs(now) : 0;

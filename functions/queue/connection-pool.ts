@@ -1,6 +1,6 @@
 import type { SteadyConnection } from './steady-connection.ts';
 
-/** The connections of a run for its jobs' transactions. Who finds none free waits, first come first served. */
+/** The connections of a run for its jobs' transactions. A job that finds none free waits, first come first served. */
 export class ConnectionPool {
   readonly #make: () => SteadyConnection;
   readonly #all: Set<SteadyConnection>;
@@ -31,6 +31,11 @@ export class ConnectionPool {
       signal.addEventListener('abort', gone, { once: true });
       this.#waiting.push(given);
     });
+  }
+
+  /** One that lies idle, if there is one: nobody waits then. It is to be given back soon. */
+  spare(): SteadyConnection | undefined {
+    return this.#free.pop();
   }
 
   give(connection: SteadyConnection): void {

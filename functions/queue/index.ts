@@ -35,13 +35,14 @@ export { enqueue, enqueueMany, type TypedJob } from './enqueue-typed.ts';
 export type { Enqueued, NewJob } from './enqueue.ts';
 export { PayloadError } from './payload.ts';
 
-// A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: settle, watch, tell progress, claim.
+// A run (run.ts) works it off. Its broker (broker.ts) asks in rounds: watch, tell progress, claim. What has ended is settled
+// meanwhile (settler.ts); both take turns on the run's own connection (in-turn.ts).
 export { type Connect, type Connection, RunFailedError, type RunOptions, type RunSummary, run } from './run.ts';
 // Fire: what recurs is put in by the run itself. firing.ts watches the clock, declare.ts tells the database which schedules there
 // are, fire-times.ts says when they fire and due-times.ts which of that is due, fire.ts is the statement.
-// Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, claim.ts is
-// the statement; close-held.ts sees that enqueues do not hold it for ever; lost-claims.ts and release-tokens.ts give back
-// what a lost answer held. It is processing.
+// Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, rescan-timing.ts says
+// when one is looked through from the beginning, claim.ts is the statement; close-held.ts sees that enqueues do not hold it for
+// ever; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
 // Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts) within what is
 // around it (middleware.ts), with transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost
 // claim. What it says of its progress is gathered by progress-board.ts and written by progress.ts.
@@ -51,6 +52,7 @@ export { type Connect, type Connection, RunFailedError, type RunOptions, type Ru
 export { backoff } from './backoff.ts';
 
 // What happens to it from outside.
+// first-lease.ts says where the leases begin that may have run out.
 export { reap } from './reap.ts';
 export { cancel } from './cancel.ts';
 export { redrive } from './redrive.ts';
@@ -72,6 +74,7 @@ export { readiness } from './readiness.ts';
 export { listSchedules, type ScheduleView } from './list-schedules.ts';
 
 // What comes after it.
+// prune-marks.ts lets go of what claims have seen for workers that are no more.
 export { rollUp } from './roll-up.ts';
 export { prune } from './prune.ts';
 export { upkeep } from './upkeep.ts';

@@ -81,7 +81,7 @@ async function processed(
 ): Promise<Ending> {
   const run = async () => processor((await readPayload(contract, job, contracts)) as never, ctx);
   try {
-    const value = await sheltered(ctx.stray, () => within(middleware, ctx, run));
+    const value = await sheltered(ctx, () => (middleware.length === 0 ? run() : within(middleware, ctx, run)));
     // One that the processor forgot to await decides all the same: else its writes could be lost under a completed job.
     await transaction.ended();
     return { kind: 'returned', value };

@@ -25,7 +25,10 @@ export interface RunOptions<C extends Contracts> {
   readonly concurrency: number;
   /** How many jobs are in flight beside those of this run: they take its slots, and a suspect waits for their end. Default 0. */
   readonly others?: (() => number) | undefined;
-  /** Connections for `ctx.transaction`, and so how many of them go on at once; 0 or more. */
+  /**
+   * Connections for `ctx.transaction`, and so how many of them go on at once; 0 or more. One that lies idle also carries what is settled
+   * in large batches.
+   */
   readonly transactions: number;
   /** Milliseconds that remain, Infinity for a run without end. Attempts that are not finished 5 s before go back. */
   readonly remainingMs: () => number;

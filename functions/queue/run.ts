@@ -5,13 +5,15 @@ import { Bell } from './bell.ts';
 import { Broker } from './broker.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import type { Contracts } from './contract.ts';
+import type { Db } from './db.ts';
 import { MillraceError } from './errors.ts';
 import type { Emit } from './events.ts';
 import { firingOf } from './firing.ts';
 import { DRAIN_MARGIN_SECONDS, kindsThatFit } from './fits.ts';
 import { InFlight } from './in-flight.ts';
+import { inTurn } from './in-turn.ts';
 import { JobSeconds } from './job-seconds.ts';
-import { onDeadJobs } from './on-dead.ts';
+import { type OnDead, onDeadJobs } from './on-dead.ts';
 import { perform } from './perform.ts';
 import { persist } from './persist.ts';
 import { nextPhase } from './phase.ts';
@@ -22,6 +24,7 @@ import { RunClock } from './run-clock.ts';
 import { checkOptions, type Performable, performableKinds, type RunOptions, servedQueues } from './run-options.ts';
 import { sealOutcome, sealResult } from './seal.ts';
 import { sealingOf } from './sealed-parts.ts';
+import { Settler } from './settler.ts';
 import { DatabaseTimeoutError, SteadyConnection } from './steady-connection.ts';
 import { Supply } from './supply.ts';
 import { type RunSummary, Tally } from './tally.ts';
@@ -53,11 +56,12 @@ export class RunFailedError extends MillraceError {
 export async function run<C extends Contracts>(options: RunOptions<C>): Promise<RunSummary> {
   checkOptions(options);
   const clock = new RunClock(options.remainingMs, options.statementSeconds);
-  const db = new SteadyConnection(options.connect, clock.statementMs);
+  const own = new SteadyConnection(options.connect, clock.statementMs);
+  const db = inTurn(own);
   const pool = new ConnectionPool(options.transactions, () => new SteadyConnection(options.connect, clock.statementMs));
   const emit = guarded(options);
   const tally = new Tally(emit);
-  const { attempts, begin, broker, presence, supply } = assembled(options, { clock, db, pool, tally, emit });
+  const { attempts, begin, broker, presence, settler, supply } = assembled(options, { clock, db, pool, tally, emit });
 
   const drained = new AbortController();
   const drain = (why: string) => {
@@ -76,7 +80,9 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
       throw new RunFailedError(tally.summary('failed', Math.round(clock.elapsedMs)), error);
     });
     if (begun !== 'take') return tally.summary(begun, Math.round(clock.elapsedMs));
-    const { reason, failure } = await broker.run();
+    const { reason, failure: failed } = await broker.run();
+    await settler.stop();
+    const failure = failed ?? settler.failure;
     const recovered = !clock.end.aborted && (await leave({ supply, presence }, db)) && reason !== 'failed';
     const summary = tally.summary(reason, Math.round(clock.elapsedMs));
     if (attempts.draining) emit({ name: 'run.drained', released: summary.released });
@@ -85,12 +91,12 @@ export async function run<C extends Contracts>(options: RunOptions<C>): Promise<
   } finally {
     options.signal?.removeEventListener('abort', drainNow);
     clock.stop();
-    await Promise.all([db.close(), pool.close()]);
+    await Promise.all([own.close(), pool.close()]);
   }
 }
 
 /** What a run leaves behind is a help to the next, which does without if need be. Resolves whether the database took it. */
-async function leave({ supply, presence }: Pick<Assembled, 'supply' | 'presence'>, db: SteadyConnection) {
+async function leave({ supply, presence }: Pick<Assembled, 'supply' | 'presence'>, db: Db) {
   const cleared = await took(presence?.clear(db));
   return (await took(supply.leave(db))) && cleared;
 }
@@ -106,7 +112,7 @@ type Assembled = ReturnType<typeof assembled<Contracts>>;
 
 interface Parts {
   readonly clock: RunClock;
-  readonly db: SteadyConnection;
+  readonly db: Db;
   readonly pool: ConnectionPool;
   readonly tally: Tally;
   readonly emit: Emit;
@@ -122,7 +128,14 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
   const where = options.where ?? `${hostname()}:${process.pid}`;
   // A kind that takes longer than the whole run is none of its kinds: nobody may believe that it is claimed here.
   const lanes = { queues: servedQueues(options), kinds: fitting(clock.remainingMs) };
-  const supply = new Supply(lanes.queues, lanes.kinds, emit);
+  const supply = new Supply(lanes.queues, lanes.kinds, emit, () => {
+    const spare = pool.spare();
+    const giveBack = (of: SteadyConnection) => {
+      pool.give(of);
+      bell.ring();
+    };
+    return spare && { db: spare, giveBack: () => giveBack(spare) };
+  });
   const jobSeconds = new JobSeconds();
   const shortestMs = Math.min(...[...kinds.values()].map(({ timeoutSeconds }) => timeoutSeconds)) * 1000;
   const presence =
@@ -134,14 +147,19 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
     inFlight,
     tally,
     jobSeconds,
-    bell,
-    perform: async (job, stopper) => {
-      const { processor, ...contract } = kindOf(job.kind);
+    bell: {
+      ring: () => {
+        settler.wake();
+        bell.ring();
+      },
+    },
+    perform: (job, stopper) => {
+      const contract = kindOf(job.kind);
       // Before it runs: what it is given may be changed by then.
       const sealing = sealingOf(job, contract, options.contracts);
       const seal = (result: unknown) => sealResult(sealing, sealing.kind, result);
       const transaction = new JobTransaction(job, pool, clock.end, seal);
-      const outcome = await perform(job, contract, processor, {
+      const performed = perform(job, contract, contract.processor, {
         contracts: options.contracts,
         middleware: options.middleware,
         stopper,
@@ -150,24 +168,27 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
         log: options.log,
         where,
       });
-      return sealOutcome(outcome, { kind: sealing.kind, attempts: job.attempts }, sealing);
+      if (sealing.codec === undefined) return performed;
+      return performed.then((outcome) => sealOutcome(outcome, { kind: sealing.kind, attempts: job.attempts }, sealing));
     },
     delaySeconds: (kind, count) => backoff(kindOf(kind).backoff, count),
     timeToWait: () => !clock.isShort(clock.statementMs()),
   });
+  const cutShort = (error: unknown) => error instanceof DatabaseTimeoutError && clock.isShort(error.timeoutMs);
+  const onDead: OnDead = {
+    jobs: onDeadJobs(options.contracts),
+    refused: (job, reason) => emit({ name: 'job.on_dead_refused', ...job, reason }),
+  };
+  const settler = new Settler({ db, pool, attempts, tally, supply, bell, onDead, onFailure, cutShort, end: clock.end });
   const broker = new Broker({
     db,
     concurrency: options.concurrency,
     others: options.others ?? (() => 0),
     attempts,
     inFlight,
+    settler,
     supply,
-    tally,
     bell,
-    onDead: {
-      jobs: onDeadJobs(options.contracts),
-      refused: (job, reason) => emit({ name: 'job.on_dead_refused', ...job, reason }),
-    },
     watcher: new Watcher(inFlight),
     board,
     kinds: () => fitting(clock.remainingMs),
@@ -186,7 +207,7 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
       return phase;
     },
     onFailure,
-    cutShort: (error) => error instanceof DatabaseTimeoutError && clock.isShort(error.timeoutMs),
+    cutShort,
     end: clock.end,
   });
   /** Whether the run is to go on at all. */
@@ -202,7 +223,7 @@ function assembled<C extends Contracts>(options: RunOptions<C>, { clock, db, poo
     };
     return persist(decided, { until, failed: (error) => onFailure('begin', error) });
   };
-  return { attempts, begin, broker, presence, supply };
+  return { attempts, begin, broker, presence, settler, supply };
 }
 
 function isToldToEnd({ signal, finish }: Pick<RunOptions<Contracts>, 'signal' | 'finish'>): boolean {

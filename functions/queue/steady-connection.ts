@@ -9,7 +9,8 @@ export interface Connection extends Db {
 }
 
 /**
- * Opens one connection: `async () => { const client = new Client(…); await client.connect(); return client; }`.
+ * Opens one connection: `async () => { const client = new Client(…); client.on('error', () => {}); await client.connect(); return client; }`.
+ * It listens to errors from the start: a server that goes down may say so together with its greeting.
  * Leave out pg's own `query_timeout`: the run watches the time itself, and a job's transaction may take as long as the job.
  * What it rejects with is retried until the run's end, but for refused logins and errors whose `code` is `configuration`.
  */

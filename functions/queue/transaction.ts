@@ -23,7 +23,7 @@ export class JobTransaction {
   readonly #pool: ConnectionPool;
   readonly #patience: AbortSignal;
   readonly #seal: (result: unknown) => unknown;
-  #over: Promise<unknown> = Promise.resolve();
+  #over = OVER;
   #giveUp: ((reason: Error) => void) | undefined;
   #closed = false;
 
@@ -59,9 +59,9 @@ export class JobTransaction {
    * To be called when the processor has ended: from then on none begins. Waits for one that still runs, and rejects with
    * its error; resolves at once if there is none or it has ended.
    */
-  async ended(): Promise<void> {
+  ended(): Promise<unknown> {
     this.#closed = true;
-    if (this.state === 'open' || this.state === 'committing') await this.#over;
+    return this.state === 'open' || this.state === 'committing' ? this.#over : OVER;
   }
 
   /** The attempt was given up: what of it is not at its COMMIT is rolled back by closing its connection. */
@@ -145,6 +145,8 @@ export class JobTransaction {
     };
   }
 }
+
+const OVER: Promise<unknown> = Promise.resolve();
 
 /** Literals, quoted names, dollar quotes and comments: what they hold is no statement. */
 const OPAQUE = /'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$.*?\$\1\$|--[^\n]*|\/\*.*?\*\//gs;

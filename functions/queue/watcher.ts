@@ -1,6 +1,7 @@
 import type { Db } from './db.ts';
 import { CancelledError, ClaimLostError } from './errors.ts';
 import type { InFlight } from './in-flight.ts';
+import type { JobId } from './job.ts';
 import { watch } from './watch.ts';
 
 /** Milliseconds between two looks, and the age from which an attempt is looked after: short jobs are never asked about. */
@@ -24,11 +25,13 @@ export class Watcher {
   async look(db: Db): Promise<void> {
     if (this.restMs(performance.now()) > 0) return;
     this.#lookedAt = performance.now();
-    const { lost, cancelled } = await watch(db, this.#inFlight.claims());
+    const claims = this.#inFlight.claims();
+    const { lost, cancelled } = await watch(db, claims);
+    const those = (ids: readonly JobId[]) => claims.filter(({ id }) => ids.includes(id));
     this.#inFlight.stop(
-      lost,
+      those(lost),
       (id) => new ClaimLostError(`job ${id} was taken away meanwhile: its lease ran out or it was settled`),
     );
-    this.#inFlight.stop(cancelled, (id) => new CancelledError(`job ${id} was asked to be cancelled`));
+    this.#inFlight.stop(those(cancelled), (id) => new CancelledError(`job ${id} was asked to be cancelled`));
   }
 }

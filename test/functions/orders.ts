@@ -133,7 +133,8 @@ export async function everyOrder(
         for (let other = 1; other < ready.length; other++) prefixes.push([...taken, other]);
       }
       const choice = led < 0 ? (prefix[taken.length] ?? 0) : led;
-      const actor = ready[choice] as Actor;
+      // A run asks by the clock, so one may have ended that was there when the prefix was made.
+      const actor = (ready[choice] ?? ready.at(-1)) as Actor;
       told.push(`${actor.name}: ${/\w[^\n]*/.exec(actor.waiting?.text ?? '')?.[0]}`);
       taken.push(choice);
       const { send } = actor.waiting as NonNullable<Actor['waiting']>;

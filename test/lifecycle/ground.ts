@@ -15,6 +15,8 @@ export function connectTo(url: string): Connect {
       keepAlive: true,
       application_name: 'millrace-test',
     });
+    // Before it connects: a server that goes down may say so together with its greeting.
+    client.on('error', () => {});
     await client.connect();
     return client;
   };

@@ -12,7 +12,7 @@ import { type Proxy as Network, startProxy } from './proxy.ts';
 const test = base.skipIf(inject('postgresMajor') === 15);
 
 const CLAIM = 'FROM millrace.claim(';
-const COMPLETE = 'INSERT INTO millrace.finished_jobs';
+const COMPLETE = 'FROM millrace.complete(';
 const RETRY = 'returned_by = j.locked_by';
 
 /** What the worker was about when it was killed, and how often its job has begun by the time it is completed. */

@@ -16,7 +16,7 @@ const doing = (processor: (payload: Record<string, unknown>, ctx: Context) => un
 });
 
 const CLAIM = 'FROM millrace.claim(';
-const COMPLETE = 'INSERT INTO millrace.finished_jobs';
+const COMPLETE = 'FROM millrace.complete(';
 const RETRY = 'returned_by = j.locked_by';
 const PROGRESS = 'INSERT INTO millrace.job_progress';
 

@@ -12,7 +12,7 @@ const test = base.skipIf(inject('postgresMajor') === 15);
 
 /** Leases that run out within two seconds by themselves. */
 const SHORT = { timeoutSeconds: 1, leaseMarginSeconds: 0.2 };
-const COMPLETE = 'INSERT INTO millrace.finished_jobs';
+const COMPLETE = 'FROM millrace.complete(';
 
 describe('stopped past its lease and a reap, a worker that goes on settles nothing, and says so', () => {
   base.beforeEach(async ({ db }) => {

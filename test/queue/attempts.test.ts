@@ -3,6 +3,8 @@ import { Attempts } from '../../functions/queue/attempts.ts';
 import type { Ended } from '../../functions/queue/batch.ts';
 import { Bell } from '../../functions/queue/bell.ts';
 import { InFlight } from '../../functions/queue/in-flight.ts';
+import type { ClaimedJob } from '../../functions/queue/job.ts';
+import { JobSeconds } from '../../functions/queue/job-seconds.ts';
 import { Tally } from '../../functions/queue/tally.ts';
 
 test('a run stays open for a job whose row somebody holds, but for half a minute at most', () => {
@@ -47,4 +49,52 @@ test.for([
   } finally {
     vi.useRealTimers();
   }
+});
+
+test('how long a job took its place is counted once, also of one whose row somebody held', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const jobSeconds = new JobSeconds();
+    const add = vi.spyOn(jobSeconds, 'add');
+    const attempts = new Attempts({
+      inFlight: new InFlight(),
+      tally: new Tally(() => {}),
+      jobSeconds,
+      bell: new Bell(),
+      perform: async () => ({ kind: 'succeeded', result: null }),
+      delaySeconds: () => 1,
+      timeToWait: () => true,
+    });
+    for (const id of ['held', 'free']) attempts.start({ id, payload: null } as ClaimedJob);
+    await vi.waitFor(() => expect(attempts.unsettled).toHaveLength(2));
+    const [held] = attempts.unsettled as [Ended, Ended];
+    attempts.settled([...attempts.unsettled]);
+    attempts.setAside([held], performance.now());
+    expect(add).toHaveBeenCalledTimes(2);
+    vi.advanceTimersByTime(1_000);
+    attempts.settled([...attempts.unsettled]);
+    expect(attempts.unsettled).toEqual([]);
+    expect(add).toHaveBeenCalledTimes(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('what was claimed as the drain began takes no time of a place', () => {
+  const jobSeconds = new JobSeconds();
+  const attempts = new Attempts({
+    inFlight: new InFlight(),
+    tally: new Tally(() => {}),
+    jobSeconds,
+    bell: new Bell(),
+    perform: async () => ({ kind: 'stopped' }),
+    delaySeconds: () => 1,
+    timeToWait: () => true,
+  });
+  attempts.drain('the end is near');
+  attempts.start({ id: 'late', payload: null } as ClaimedJob);
+  const { settlement } = attempts.unsettled[0] as Ended;
+  expect(settlement).toEqual({ kind: 'release', delaySeconds: 0 });
+  attempts.settled([...attempts.unsettled]);
+  expect(jobSeconds.take()).toBeUndefined();
 });
