@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connector } from '../../functions/lambda/connect.ts';
 import { findOrStart } from '../../local/demo/host.ts';
 
-const JOBS = process.argv.includes('--quick') ? 40 : 300;
+const JOBS = process.argv.includes('--quick') ? 10 : 300;
 const GOAL_MS = 60;
 
 const host = await findOrStart(resolve('.millrace'), { PORT: '0' }, new AbortController().signal);

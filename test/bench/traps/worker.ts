@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { type Claimed, claim } from '../../../functions/queue/claim.ts';
+import { complete } from '../../../functions/queue/complete.ts';
+import type { Db } from '../../../functions/queue/db.ts';
+import { openPosition, type Position, publish } from '../../../functions/queue/marks.ts';
+import { KIND } from './lay.ts';
+
+/** What it has a processor for: its own kind, and one that may be paused. */
+export const PAUSED_KIND = 'bench.paused';
+const KINDS = new Map([KIND, PAUSED_KIND].map((kind) => [kind, 60]));
+const QUEUE = 'default';
+
+/** Claims and settles as a run does, one statement after the other, and keeps its place. */
+export class TrapWorker {
+  #position: Position | undefined;
+
+  /**
+   * The first one looks from where others have got to, or from the beginning; the next ones begin where it came to, as all but one
+   * of a busy run do in a tenth of a second. A tenth goes to the oldest.
+   */
+  async claim(db: Db, limit: number): Promise<Claimed> {
+    const position = this.#position ?? (await openPosition(db, QUEUE, KINDS));
+    const place = { token: randomUUID(), queue: QUEUE, kinds: KINDS, position, soon: true };
+    const claimed = await claim(db, { ...place, limit, aged: Math.floor(limit / 10), maxBytes: 4_194_304 });
+    this.#position = claimed.position;
+    return claimed;
+  }
+
+  async complete(db: Db, { jobs }: Claimed): Promise<void> {
+    await complete(
+      db,
+      jobs.map((job) => ({ ...job, result: null })),
+    );
+  }
+
+  /** Lets a worker that begins later start where this one is. */
+  async leave(db: Db): Promise<void> {
+    if (this.#position) await publish(db, QUEUE, KINDS, this.#position);
+  }
+}
