@@ -112,7 +112,11 @@ describe('GET /jobs/{id}?wait=', SOON, () => {
       },
     } as unknown as Database;
     const invocation = { context: context(60_000), signal: new AbortController().signal };
-    const waiting = readOnceEnded(() => get(db, job.id), racing, 20, invocation);
+    const first = Promise.withResolvers<void>();
+    const read = () => get(db, job.id).finally(first.resolve);
+    const waiting = readOnceEnded(read, racing, 20, invocation);
+    // Else that may find it dead, and nobody waits.
+    await first.promise;
     await bury(db, [{ ...job, error: { attempt: 1, name: 'Error', message: 'boom' } }]);
     await again;
     await cancel(db, job.id);
