@@ -1,4 +1,5 @@
 import { makeWorkerUtils } from 'graphile-worker';
+import pg from 'pg';
 import { count } from '../systems/count.ts';
 import { node, startFleet } from '../systems/fleet.ts';
 import type { Producer, System } from '../systems/system.ts';
@@ -52,7 +53,11 @@ function system(name: string, settings: string, worker: Settings): System {
 }
 
 async function producer(connectionString: string, connections: number): Promise<Producer> {
-  const utils = await makeWorkerUtils({ connectionString, maxPoolSize: connections });
+  const pool = new pg.Pool({ connectionString, max: connections });
+  // The server may end before the last of them has closed, and says so to each.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  const utils = await makeWorkerUtils({ pgPool: pool });
   return {
     enqueue: async (payload) => {
       await utils.addJob(TASK, payload);
@@ -62,6 +67,7 @@ async function producer(connectionString: string, connections: number): Promise<
     },
     close: async () => {
       await utils.release();
+      await pool.end();
     },
   };
 }
