@@ -108,40 +108,47 @@ function connectionTo(url: string): SteadyConnection {
   );
 }
 
-async function suppliedUntil(supply: Supply, db: Db, when: () => boolean): Promise<string[]> {
+async function suppliedUntil(supply: Supply, db: Db, when: () => boolean, limit = 100): Promise<string[]> {
   const taken: string[] = [];
   await until(async () => {
-    await supply.claim(db, { limit: 100, kinds: KINDS }, ({ id }) => taken.push(id));
+    await supply.claim(db, { limit, kinds: KINDS }, ({ id }) => taken.push(id));
     return when();
   });
   await until(() => supply.reserved === 0);
   return taken;
 }
 
-test('a run looks back over a connection that it borrows, with some of its slots', async ({ own }) => {
-  await fatten(own);
-  await nearlyDue(own.pool);
-  const late = await pendingJob(own.pool, BEHIND);
-  const other = connectionTo(own.url);
-  let lent = 0;
-  let back = 0;
-  const supply = new Supply(
-    ['default'],
-    KINDS,
-    () => {},
-    () => {
-      lent++;
-      return { db: other, giveBack: () => back++ };
-    },
-  );
-  let most = 0;
-  const taken = await suppliedUntil(supply, own.pool, () => {
-    most = Math.max(most, supply.reserved);
-    return back > 0;
-  });
-  expect({ taken, lent, back, most }).toEqual({ taken: [late.id], lent: 1, back: 1, most: 10 });
-  await other.close();
-});
+test.for([
+  [100, 10],
+  [9, 1],
+] as const)(
+  'a run looks back over a connection that it borrows, with some of its slots: of %i, %i',
+  async ([slots, some], { own }) => {
+    await fatten(own);
+    await nearlyDue(own.pool);
+    const late = await pendingJob(own.pool, BEHIND);
+    const other = connectionTo(own.url);
+    let lent = 0;
+    let back = 0;
+    const supply = new Supply(
+      ['default'],
+      KINDS,
+      () => {},
+      () => {
+        lent++;
+        return { db: other, giveBack: () => back++ };
+      },
+    );
+    let most = 0;
+    const looked = () => {
+      most = Math.max(most, supply.reserved);
+      return back > 0;
+    };
+    const taken = await suppliedUntil(supply, own.pool, looked, slots);
+    expect({ taken, lent, back, most }).toEqual({ taken: [late.id], lent: 1, back: 1, most: some });
+    await other.close();
+  },
+);
 
 test('a look that fails is told of, and nothing is lost by it', async ({ own }) => {
   await fatten(own);
