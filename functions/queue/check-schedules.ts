@@ -6,6 +6,7 @@ import { readPlain } from './payload.ts';
 import type { Schedule } from './schedule.ts';
 import { holdsSealed } from './sealed-parts.ts';
 import { assertStorable } from './storable.ts';
+import { isThenable } from './thenable.ts';
 
 /** Schedules that a deployment has at most: a run declares them in one statement. */
 const MAX_SCHEDULES = 1_000;
@@ -102,7 +103,7 @@ function jobFlaw({ kind, payload }: Schedule, contracts: Contracts): string | un
       if (holdsSealed({ kind, payload: plain }, contracts)) throw new RangeError('is or holds a sealed value');
       // With asynchronous parts it is read by whoever runs the job, as any other.
       const read = readPlain(contract, kind, plain);
-      if (read instanceof Promise) read.catch(() => {});
+      if (isThenable(read)) Promise.resolve(read).catch(() => {});
     },
     (reason) => `payload: ${reason}`,
   );

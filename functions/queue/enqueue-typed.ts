@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import type { Contracts } from './contract.ts';
+import type { Contract, Contracts } from './contract.ts';
 import type { Db } from './db.ts';
-import { type Enqueued, insertJob, insertJobs, MAX_JOBS, type NewJob } from './enqueue.ts';
+import { type Enqueued, insertItems, insertWith, itemOf, MAX_JOBS, type NewJob } from './enqueue.ts';
 import { UnknownKindError } from './errors.ts';
 import type { JobId } from './job.ts';
 import { contractOf, knownKinds } from './kinds.ts';
@@ -9,6 +9,7 @@ import { PayloadError, readPlain } from './payload.ts';
 import { sealPayload } from './seal.ts';
 import { holdsSealed } from './sealed-parts.ts';
 import { assertStorable } from './storable.ts';
+import { isThenable } from './thenable.ts';
 
 /** A job of one of the kinds, with the payload that its contract takes. */
 export type TypedJob<C extends Contracts, Kind extends keyof C & string = keyof C & string> = {
@@ -28,7 +29,9 @@ export async function enqueue<C extends Contracts, Kind extends keyof C & string
   contracts: C,
   job: TypedJob<C, Kind>,
 ): Promise<JobId> {
-  return (await insertJob(client, await fitting(contracts, job))).id;
+  const contract = contractFor(contracts, job.kind);
+  const payload = await storedPayload(contracts, contract, job);
+  return (await insertWith(client, withDefaults(contract, job), payload)).id;
 }
 
 /**
@@ -41,33 +44,49 @@ export async function enqueueMany<C extends Contracts>(
   jobs: readonly TypedJob<C>[],
 ): Promise<Enqueued[]> {
   if (jobs.length > MAX_JOBS) throw new RangeError(`enqueueMany takes up to ${MAX_JOBS} jobs, not ${jobs.length}`);
-  const fit: NewJob[] = [];
-  for (const [index, job] of jobs.entries()) fit.push(await fitting(contracts, job).catch(naming(index)));
-  return fit.length === 0 ? [] : insertJobs(client, fit);
+  const items: string[] = [];
+  for (const [index, job] of jobs.entries()) {
+    try {
+      const contract = contractFor(contracts, job.kind);
+      const payload = storedPayload(contracts, contract, job);
+      // Nearly all are there at once, and to await them would cost more than to ask.
+      items.push(itemOf(withDefaults(contract, job), typeof payload === 'string' ? payload : await payload));
+    } catch (error) {
+      if (error instanceof Error) error.message = `jobs[${index}]: ${error.message}`;
+      throw error;
+    }
+  }
+  return items.length === 0 ? [] : insertItems(client, items);
 }
 
-/** The job as it is stored, if its kind's contract takes it. */
-async function fitting(contracts: Contracts, job: NewJob): Promise<NewJob> {
-  const contract = contractOf(contracts, job.kind);
-  if (!contract) {
-    throw new UnknownKindError(`kind "${job.kind}" has no contract; known kinds: ${knownKinds(contracts)}`);
-  }
+function contractFor(contracts: Contracts, kind: string): Contract {
+  const contract = contractOf(contracts, kind);
+  if (contract !== undefined) return contract;
+  throw new UnknownKindError(`kind "${kind}" has no contract; known kinds: ${knownKinds(contracts)}`);
+}
+
+function withDefaults(contract: Contract, job: NewJob): NewJob {
+  const { queue = contract.queue, maxAttempts = contract.maxAttempts } = job;
+  return { ...job, queue, maxAttempts };
+}
+
+/**
+ * JSON of the payload as it is stored, if its kind's contract takes it: what is stored is what was sent. A promise only if it is
+ * to be sealed or the schema has asynchronous parts.
+ */
+function storedPayload(contracts: Contracts, contract: Contract, { kind, payload }: NewJob): string | Promise<string> {
+  const text = assertStorable(payload);
   // What the worker will read is what must fit: JSON turns a Date into text, and leaves undefined out.
-  const text = assertStorable(job.payload);
   const plain: unknown = JSON.parse(text);
-  if (holdsSealed({ kind: job.kind, payload: plain }, contracts)) {
+  if (holdsSealed({ kind, payload: plain }, contracts)) {
     throw new PayloadError('the payload is or holds a sealed value: enqueue it in clear');
   }
-  // A copy of its own if something may change it: what is stored is what was sent.
-  await readPlain(contract, job.kind, contract.upcast === undefined ? plain : JSON.parse(text));
-  const payload = await sealPayload(contract, job.kind, plain);
-  const { queue = contract.queue, maxAttempts = contract.maxAttempts } = job;
-  return { ...job, payload, queue, maxAttempts };
+  const read = readPlain(contract, kind, plain);
+  return isThenable(read) || contract.codec !== undefined ? onceRead(read, contract, kind, text) : text;
 }
 
-function naming(index: number): (error: unknown) => never {
-  return (error) => {
-    if (error instanceof Error) error.message = `jobs[${index}]: ${error.message}`;
-    throw error;
-  };
+/** `read`: what the schema made of the payload, which rejects if it does not fit. */
+async function onceRead(read: unknown, contract: Contract, kind: string, text: string): Promise<string> {
+  await read;
+  return contract.codec === undefined ? text : JSON.stringify(await sealPayload(contract, kind, JSON.parse(text)));
 }

@@ -80,16 +80,25 @@ ORDER BY e.index`;
  * bounds, naming it (SQLSTATE 22023: `jobs[3].priority …`).
  * @throws IdempotencyKeyReusedError
  */
-export async function insertJobs(
+export async function insertJobs(db: Db, jobs: readonly NewJob[], patience?: Patience): Promise<Enqueued[]> {
+  return insertItems(
+    db,
+    jobs.map((job) => itemOf(job, jsonOf(job.payload))),
+    patience,
+  );
+}
+
+/** Puts in, like insertJobs, the items that `itemOf` has made. */
+export async function insertItems(
   db: Db,
-  jobs: readonly NewJob[],
+  items: readonly string[],
   { lockTimeoutMs }: Patience = {},
 ): Promise<Enqueued[]> {
-  const items = JSON.stringify(jobs.map(itemOf));
+  const whole = `[${items.join(',')}]`;
   const answer =
     lockTimeoutMs === undefined
-      ? db.query<Enqueued>(ENQUEUE_MANY, [items])
-      : db.query<Enqueued>(ENQUEUE_MANY_IN_TIME, [items, String(lockTimeoutMs)]);
+      ? db.query<Enqueued>(ENQUEUE_MANY, [whole])
+      : db.query<Enqueued>(ENQUEUE_MANY_IN_TIME, [whole, String(lockTimeoutMs)]);
   return (await answer.catch(named)).rows;
 }
 
@@ -98,11 +107,22 @@ const ENQUEUE = `
 SELECT millrace.enqueue(
   kind => $1,
   payload => $2::text::jsonb,
-  run_at => coalesce($3::text::timestamptz, clock_timestamp() + make_interval(secs => $4::float8)),
-  priority => $5::int,
-  queue => $6,
-  subject => $7,
-  max_attempts => $8::int,
+  queue => $3,
+  subject => $4,
+  max_attempts => $5::int
+) AS id`;
+
+// A text of its own, since Postgres works each parameter out anew in every call: with these six, all of them null, a call takes the
+// database a tenth more: 352 µs of CPU in place of 320 (the least of 14 rounds of 200 calls, Postgres 18.4).
+const ENQUEUE_WHOLE = `
+SELECT millrace.enqueue(
+  kind => $1,
+  payload => $2::text::jsonb,
+  queue => $3,
+  subject => $4,
+  max_attempts => $5::int,
+  run_at => coalesce($6::text::timestamptz, clock_timestamp() + make_interval(secs => $7::float8)),
+  priority => $8::int,
   id => $9::uuid,
   request_id => $10,
   traceparent => $11
@@ -110,34 +130,34 @@ SELECT millrace.enqueue(
 
 /** Puts one job in as it is, like insertJobs. What is out of bounds is SQLSTATE 23514 if the job has no key. */
 export async function insertJob(db: Db, job: NewJob, patience?: Patience): Promise<Enqueued> {
-  if (hasKey(job)) return (await insertJobs(db, [job], patience))[0] as Enqueued;
-  const { rows } = await db.query<{ id: JobId }>(ENQUEUE, [
-    job.kind,
-    JSON.stringify(job.payload) ?? 'null',
-    job.runAt ?? null,
-    job.delaySeconds ?? null,
-    job.priority ?? null,
-    job.queue ?? null,
-    job.subject ?? null,
-    job.maxAttempts ?? null,
-    job.id ?? null,
-    job.requestId ?? null,
-    job.traceparent ?? null,
-  ]);
+  return insertWith(db, job, jsonOf(job.payload), patience);
+}
+
+/** Puts one job in, like insertJob, with the payload as JSON. */
+export async function insertWith(db: Db, job: Unloaded, payload: string, patience?: Patience): Promise<Enqueued> {
+  if (hasKey(job)) return (await insertItems(db, [itemOf(job, payload)], patience))[0] as Enqueued;
+  const { runAt, delaySeconds, priority, id, requestId, traceparent } = job;
+  const values = [job.kind, payload, job.queue, job.subject, job.maxAttempts].map(orNull);
+  const others = [runAt, delaySeconds, priority, id, requestId, traceparent].map(orNull);
+  const { rows } = others.every((value) => value === null)
+    ? await db.query<{ id: JobId }>(ENQUEUE, values)
+    : await db.query<{ id: JobId }>(ENQUEUE_WHOLE, [...values, ...others]);
   return { id: (rows[0] as { id: JobId }).id, outcome: 'created', pruned: false };
 }
 
 /** Whether others may stand in its way, or answer for it. */
-export function hasKey({ idempotencyKey, uniqueKey, uniqueWhile, replace }: NewJob): boolean {
+export function hasKey({ idempotencyKey, uniqueKey, uniqueWhile, replace }: Unloaded): boolean {
   return (idempotencyKey ?? uniqueKey ?? uniqueWhile ?? replace) !== undefined;
 }
 
-/** An item of millrace.enqueue_many: the fields as the wire names them. JSON leaves out what is undefined. */
-function itemOf(job: NewJob) {
-  return {
+/** A job without its payload, which goes beside it as JSON. */
+export type Unloaded = Omit<NewJob, 'payload'>;
+
+/** An item of millrace.enqueue_many as JSON, with the fields as the wire names them. `payload`: JSON. */
+export function itemOf(job: Unloaded, payload: string): string {
+  const fields = JSON.stringify({
     id: job.id,
     kind: job.kind,
-    payload: job.payload,
     run_at: job.runAt,
     delay_seconds: job.delaySeconds,
     priority: job.priority,
@@ -150,10 +170,21 @@ function itemOf(job: NewJob) {
     replace: job.replace,
     request_id: job.requestId,
     traceparent: job.traceparent,
-  };
+  });
+  // The payload goes in as text: to JSON.stringify it would have to be given parsed.
+  return `{"payload":${payload},${fields.slice(1)}`;
 }
 
-/** What the database takes for granted is not sent: it checks each field that is there, which is a fifth of what a job costs it. */
+/** Not every client takes undefined. */
+function orNull(value: unknown): unknown {
+  return value ?? null;
+}
+
+function jsonOf(payload: unknown): string {
+  return JSON.stringify(payload) ?? 'null';
+}
+
+/** A default is not sent: an item with such a field keeps the database from the short check of a batch (migrations/0019). */
 function unless<T>(fallback: T, value: T | undefined): T | undefined {
   return value === fallback ? undefined : value;
 }

@@ -7,6 +7,7 @@ import { MillraceError } from './errors.ts';
 import type { ClaimedJob } from './job.ts';
 import { contractOf } from './kinds.ts';
 import { envelopesOfDeath } from './sealed-parts.ts';
+import { isThenable } from './thenable.ts';
 import { openEnvelope, unseal } from './unseal.ts';
 import { flawsOfIssues } from './zod-flaws.ts';
 
@@ -28,7 +29,7 @@ export function readPayload(
   contracts: Contracts,
 ): unknown | Promise<unknown> {
   const plain = opened(job, contracts);
-  if (plain instanceof Promise) return plain.then((payload) => readPlain(contract, job.kind, payload));
+  if (isThenable(plain)) return plain.then((payload) => readPlain(contract, job.kind, payload));
   return readPlain(contract, job.kind, plain);
 }
 

@@ -45,9 +45,12 @@ function textOf(value: unknown): string {
   }
 }
 
-/** Where JSON.stringify is: of each object, what holds it and under which key. */
+/** Where JSON.stringify is. It goes through all that an object holds before it goes on, so a stack is enough. */
 class Path {
-  readonly #places = new Map<object, { holder: object; key: string; depth: number }>();
+  /** The objects that it is in, the outermost first, which is JSON.stringify's own wrapper. */
+  readonly #holders: object[] = [];
+  /** Under which key each of them but the wrapper lies in the one before. */
+  readonly #keys: string[] = [];
 
   enter(holder: object, key: string, held: unknown): void {
     switch (typeof held) {
@@ -61,20 +64,28 @@ class Path {
   }
 
   #descend(holder: object, key: string, held: object): void {
-    const depth = (this.#places.get(holder)?.depth ?? 0) + 1;
-    if (depth > MAX_DEPTH) {
+    this.#ascendTo(holder);
+    if (this.#holders.length > MAX_DEPTH) {
       throw new UnstorableError('', `is nested deeper than ${MAX_DEPTH} levels`);
     }
-    for (let at: object | undefined = holder; at !== undefined; at = this.#places.get(at)?.holder) {
-      if (at === held) throw new UnstorableError(this.#pointer(holder, key), 'holds an object that holds it (a cycle)');
+    if (this.#holders.includes(held)) {
+      throw new UnstorableError(this.#pointer(holder, key), 'holds an object that holds it (a cycle)');
     }
-    this.#places.set(held, { holder, key, depth });
+    this.#holders.push(held);
+    this.#keys.push(key);
+  }
+
+  #ascendTo(holder: object): void {
+    if (this.#holders.length === 0) this.#holders.push(holder);
+    while (this.#holders.at(-1) !== holder) {
+      this.#holders.pop();
+      this.#keys.pop();
+    }
   }
 
   #pointer(holder: object, key: string): string {
-    const keys = [key];
-    for (let at = this.#places.get(holder); at !== undefined; at = this.#places.get(at.holder)) keys.unshift(at.key);
-    // The outermost holder is JSON.stringify's own wrapper, under the empty key.
-    return pointerTo(keys.slice(1));
+    this.#ascendTo(holder);
+    // The first key is the wrapper's, which is empty.
+    return pointerTo([...this.#keys, key].slice(1));
   }
 }

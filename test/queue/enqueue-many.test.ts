@@ -124,6 +124,79 @@ describe('enqueue_many', () => {
     expect((await db.query('SELECT FROM millrace.live_jobs')).rowCount).toBe(2);
     expect(await counterOf(db, 'test.kind', 'enqueued')).toBe(2);
   });
+
+  test('a batch without keys stores every other field as it was given, or its default', async ({ db }) => {
+    const id = randomUUID();
+    const [made, delayed] = await enqueueMany(db, [
+      {
+        kind: 'test.kind',
+        payload: ['ä€😀', { none: null }],
+        run_at: '2030-01-31T09:00:00.123456+01:00',
+        priority: -5,
+        queue: 'mail',
+        subject: 'invoice:7',
+        max_attempts: 2,
+        id: id.toUpperCase(),
+        request_id: 'r',
+        traceparent: 't',
+      },
+      { kind: 'other.kind', payload: null, delay_seconds: 90.5, unique_while: null, replace: null, queue: null },
+    ]);
+    expect(made).toEqual({ index: 0, id, outcome: 'created', pruned: false });
+    expect(await rowOf(db, id)).toMatchObject({ payload: ['ä€😀', { none: null }] });
+    expect(await liveRowOf(db, id)).toMatchObject({
+      kind: 'test.kind',
+      run_at: new Date('2030-01-31T08:00:00.123Z'),
+      priority: -5,
+      queue: 'mail',
+      subject: 'invoice:7',
+      max_attempts: 2,
+      payload_bytes: Buffer.byteLength('["ä€😀", {"none": null}]'),
+      idempotency_key: null,
+      unique_key: null,
+      request_id: 'r',
+      traceparent: 't',
+    });
+    const { rows } = await db.query(
+      `SELECT kind, queue, priority, max_attempts, payload, round(extract(epoch FROM run_at - created_at), 1)::float8 AS delay
+       FROM millrace.jobs WHERE id = $1`,
+      [delayed?.id],
+    );
+    expect(rows).toEqual([
+      { kind: 'other.kind', queue: 'default', priority: 0, max_attempts: 5, payload: null, delay: 90.5 },
+    ]);
+  });
+
+  test.for([
+    ['an idempotency key', { idempotency_key: 'i' }],
+    ['a unique key', { unique_key: 'u' }],
+    ['no key', {}],
+  ] as const)('jobs with new, known, repeated ids or none go in once, beside %s', async ([, fields], { db }) => {
+    const running = await processingJob(db);
+    const dead = await deadJob(db);
+    await db.query('DELETE FROM millrace.payloads WHERE id = $1', [dead.id]);
+    // The later id is the smaller one, so that an order by ids would show.
+    const [low, high] = [randomUUID(), randomUUID()].sort() as [string, string];
+    const jobs = [undefined, high, running.id, undefined, dead.id, low, high, undefined].map((id, n) => ({
+      kind: `kind.${n}`,
+      payload: n,
+      id,
+    }));
+    const answer = await enqueueMany(db, [...jobs, { kind: 'kind.8', payload: 8, ...fields }]);
+    expect(answer.map(({ index, outcome, pruned }) => [index, outcome, pruned])).toEqual(
+      answer.map((_, n) => [n, 'created', false]),
+    );
+    for (const [n, { id }] of jobs.entries()) if (id !== undefined) expect(answer[n]?.id).toBe(id);
+    const { rows } = await db.query(
+      `SELECT payload FROM millrace.jobs WHERE status = 'pending' AND kind <> 'kind.8' ORDER BY run_at`,
+    );
+    expect(rows.map(({ payload }) => payload)).toEqual([0, 1, 3, 5, 7]);
+    expect(await rowOf(db, answer[8]?.id)).toMatchObject({ kind: 'kind.8', payload: 8, status: 'pending' });
+    expect(await statusOf(db, running.id)).toBe('processing');
+    expect(await statusOf(db, dead.id)).toBe('dead');
+    expect(await counterOf(db, 'kind.1', 'enqueued')).toBe(1);
+    expect(await counterOf(db, 'kind.6', 'enqueued')).toBe(0);
+  });
 });
 
 const NAMED = 'must be 1 to 100 of A-Z a-z 0-9 . _ : - and begin with a letter or digit';
@@ -221,7 +294,9 @@ const FLAWS: [what: string, item: unknown, says: string][] = [
 describe('a bad item is named, and nothing is stored', () => {
   test.for(FLAWS)('%s', async ([, item, message], { db }) => {
     const keyed = { ...job, idempotency_key: 'i', unique_key: 'u' };
-    await expect(enqueueMany(db, [keyed, item, job])).rejects.toMatchObject({ code: '22023', message });
+    for (const first of [keyed, job]) {
+      await expect(enqueueMany(db, [first, item, job])).rejects.toMatchObject({ code: '22023', message });
+    }
     expect(await stored(db)).toBe(0);
   });
 
@@ -252,8 +327,10 @@ describe('a bad item is named, and nothing is stored', () => {
 
   test('a payload of more than 4 MiB as Postgres writes it takes all of them with it', async ({ db }) => {
     const large = { ...job, payload: Array(15_000).fill(1e308) };
-    const many = insertJobs(db, [{ ...job, idempotencyKey: 'i' }, large, job]);
-    await expect(many).rejects.toMatchObject({ code: '23514', constraint: 'live_jobs_payload_bytes_check' });
+    for (const first of [{ ...job, idempotencyKey: 'i' }, job]) {
+      const many = insertJobs(db, [first, large, job]);
+      await expect(many).rejects.toMatchObject({ code: '23514', constraint: 'live_jobs_payload_bytes_check' });
+    }
     expect(await stored(db)).toBe(0);
   });
 

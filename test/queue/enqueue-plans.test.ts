@@ -55,6 +55,8 @@ function enqueues(size: number): [name: string, pages: number, jobs: NewJob[]][]
   const many = jobs({});
   return [
     ['many', 30, many],
+    ['many without ids', 30, jobs({ id: undefined })],
+    ['many, every other without an id', 30, jobs((n) => (n % 2 ? { id: undefined } : {}))],
     ['many, again', 12, many],
     ['idempotency keys', 45, jobs((n) => ({ idempotencyKey: `${run} ${n}` }))],
     ['idempotency keys that are known', 24, jobs((n) => ({ idempotencyKey: `known ${n + 1}` }))],

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import * as z from 'zod';
 import { aesGcm } from '../../functions/queue/aes-codec.ts';
 import { CodecError } from '../../functions/queue/codec.ts';
@@ -18,6 +19,8 @@ const contracts = {
   }),
   'count.up': defineJob({ payload: z.coerce.number() }),
 };
+/** A payload whose keys are names that every object has, or an item of a batch. */
+const ODD = '{"__proto__": {"a": 1}, "constructor": 1, "payload": 2, "kind": "other.kind", "": 3}';
 const mail = { kind: 'mail.send', payload: { to: 'ann@example.org' } } as const;
 
 describe('enqueue', () => {
@@ -44,6 +47,48 @@ describe('enqueue', () => {
   test('the payload is stored as sent, for the worker to parse', async ({ db }) => {
     const id = await enqueue(db, contracts, { kind: 'count.up', payload: '7' });
     expect(await rowOf(db, id)).toMatchObject({ payload: '7' });
+  });
+
+  test('what the schema changes in the payload is not stored', async ({ db }) => {
+    const marking = z.unknown().transform((payload) => Object.assign(payload as object, { seen: true }));
+    const kinds = { mark: defineJob({ payload: marking }) };
+    const id = await enqueue(db, kinds, { kind: 'mark', payload: { n: 1 } });
+    const [made] = await enqueueMany(db, kinds, [{ kind: 'mark', payload: { n: 1 } }]);
+    for (const stored of [id, made?.id as string]) expect((await rowOf(db, stored))?.payload).toEqual({ n: 1 });
+  });
+
+  test.for([
+    ['undefined', undefined, null],
+    ['null', null, null],
+    ['a date', { at: new Date(0), none: undefined }, { at: '1970-01-01T00:00:00.000Z' }],
+    ['its own toJSON', { toJSON: () => ({ n: [1] }) }, { n: [1] }],
+    ['text that looks like the end of a job', '"}],"payload":1', '"}],"payload":1'],
+    ['text that looks like an escape', { text: '\\u0000 \\' }, { text: '\\u0000 \\' }],
+    ['keys that objects and jobs have', JSON.parse(ODD), JSON.parse(ODD)],
+  ] as const)('%s is stored as JSON has it, alone and in a batch', async ([, payload, stored], { db }) => {
+    const kinds = { any: defineJob({ payload: z.unknown() }) };
+    const job = { kind: 'any', payload } as const;
+    const ids = [await enqueue(db, kinds, job), ...(await enqueueMany(db, kinds, [job, job])).map(({ id }) => id)];
+    for (const id of ids) expect((await rowOf(db, id))?.payload).toEqual(stored);
+  });
+
+  test('a schema with asynchronous parts is waited for', async ({ db }) => {
+    const kinds = { slow: defineJob({ payload: z.number().refine(async (n) => n > 0, 'must be above 0') }) };
+    await enqueue(db, kinds, { kind: 'slow', payload: 1 });
+    await expect(enqueue(db, kinds, { kind: 'slow', payload: 0 })).rejects.toThrow('payload: must be above 0');
+    const mixed = [1, 0].map((payload) => ({ kind: 'slow', payload }) as const);
+    const refused = enqueueMany(db, kinds, mixed);
+    await expect(refused).rejects.toThrow(PayloadError);
+    await expect(refused).rejects.toThrow(/^jobs\[1\]: .*must be above 0/);
+    expect((await db.query('SELECT FROM millrace.jobs')).rowCount).toBe(1);
+  });
+
+  test('what a schema makes of a payload is waited for, also a promise of another realm', async ({ db }) => {
+    const elsewhere = () => runInNewContext(`Promise.reject(new Error('from elsewhere'))`);
+    const kinds = { odd: defineJob({ payload: z.unknown().transform(elsewhere) }) };
+    await expect(enqueue(db, kinds, { kind: 'odd', payload: 1 })).rejects.toThrow('from elsewhere');
+    await expect(enqueueMany(db, kinds, [{ kind: 'odd', payload: 1 }])).rejects.toThrow('from elsewhere');
+    expect((await db.query('SELECT FROM millrace.jobs')).rowCount).toBe(0);
   });
 
   test('what the worker could not read is refused, and the transaction stays usable', async ({ databaseUrl }) => {
@@ -102,6 +147,24 @@ describe('enqueueMany', () => {
       await session.commit();
     });
     expect((await db.query('SELECT FROM millrace.jobs')).rowCount).toBe(1);
+  });
+
+  test('a payload that cannot be JSON is refused, and the message names its job', async ({ db }) => {
+    const kinds = { any: defineJob({ payload: z.unknown() }) };
+    const hostile = { toJSON: () => Promise.reject.call(null) };
+    for (const [payload, says] of [
+      [hostile, 'toJSON threw'],
+      [{ n: 1n }, '/n is a bigint'],
+    ] as const) {
+      const refused = enqueueMany(db, kinds, [
+        { kind: 'any', payload: 1 },
+        { kind: 'any', payload },
+      ]);
+      await expect(refused).rejects.toThrow(UnstorableError);
+      await expect(refused).rejects.toThrow(`jobs[1]: `);
+      await expect(refused).rejects.toThrow(says);
+    }
+    expect((await db.query('SELECT FROM millrace.jobs')).rowCount).toBe(0);
   });
 
   test('keys, request and trace go along', async ({ db }) => {
@@ -168,6 +231,15 @@ describe('a kind with a codec', () => {
     const row = await rowOf(db, await enqueue(db, sealed, letter(payload)));
     expect(row?.payload).toEqual({ $sealed: { kind: 'letter', data: expect.any(String) } });
     expect(await unseal(sealed, row?.payload)).toEqual(payload);
+  });
+
+  test('in a batch its payload is sealed, and those of other kinds stay in clear', async ({ db }) => {
+    const kinds = { ...sealed, ...contracts };
+    const made = await enqueueMany(db, kinds, [mail, letter({ b: 2, a: 1 }), mail]);
+    const [first, second, third] = await Promise.all(made.map(async ({ id }) => (await rowOf(db, id))?.payload));
+    expect([first, third]).toEqual([mail.payload, mail.payload]);
+    expect(second).toEqual({ $sealed: { kind: 'letter', data: expect.any(String) } });
+    expect(await unseal(kinds, second)).toEqual({ a: 1, b: 2 });
   });
 
   test('an idempotency key knows equal payloads by what is stored', async ({ db }) => {

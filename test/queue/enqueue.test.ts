@@ -53,6 +53,29 @@ describe('insertJob', () => {
     });
   });
 
+  test.for([
+    [{ queue: 'mail' }, { queue: 'mail' }],
+    [{ subject: 'invoice:7' }, { subject: 'invoice:7' }],
+    [{ maxAttempts: 1 }, { max_attempts: 1 }],
+    [{ priority: 0 }, { priority: 0 }],
+    [{ priority: 5 }, { priority: 5 }],
+    [{ runAt: '2130-01-31T08:00:00Z' }, { run_at: new Date('2130-01-31T08:00:00Z') }],
+    [{ requestId: 'r' }, { request_id: 'r' }],
+    [{ traceparent: 't' }, { traceparent: 't' }],
+    [{ id: '01a2274d-2495-7000-8000-000000000001' }, { id: '01a2274d-2495-7000-8000-000000000001' }],
+  ] as const)('a field goes where it belongs if it is alone: %o', async ([given, stored], { db }) => {
+    const usual = {
+      queue: 'default',
+      subject: null,
+      max_attempts: 5,
+      priority: 0,
+      request_id: null,
+      traceparent: null,
+    };
+    const { id } = await insertJob(db, { ...job, ...given });
+    expect(await rowOf(db, id)).toMatchObject({ ...usual, payload: job.payload, ...stored });
+  });
+
   test('a payload that is missing is null', async ({ db }) => {
     const { id } = await insertJob(db, { kind: 'test.kind', payload: undefined });
     expect(await rowOf(db, id)).toMatchObject({ payload: null });

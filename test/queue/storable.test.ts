@@ -4,6 +4,8 @@ import { describe, expect, test } from '../support/fixtures.ts';
 
 const cycle: Record<string, unknown> = { list: [{}] };
 (cycle.list as object[]).push({ up: cycle });
+const behind: object[] = [[[{}]]];
+behind.push({ up: behind });
 const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)]);
 let abyss: unknown = 1;
 for (let level = 0; level < 100_000; level++) abyss = { abyss };
@@ -14,6 +16,16 @@ describe('assertStorable', () => {
     ['a date', { at: new Date(0) }, '{"at":"1970-01-01T00:00:00.000Z"}'],
     ['undefined fields', { a: undefined, b: [undefined] }, '{"b":[null]}'],
     ['the same object twice', (() => ((shared) => [shared, shared])({ a: 1 }))(), '[{"a":1},{"a":1}]'],
+    [
+      'the same object at several depths',
+      (() => ((shared) => [[[shared]], shared, { shared }])({}))(),
+      '[[[{}]],{},{"shared":{}}]',
+    ],
+    [
+      'an array of 99 levels, twice',
+      (() => ((shared) => [shared, shared])(nested(99)))(),
+      JSON.stringify([nested(99), nested(99)]),
+    ],
     ['text that looks like an escape', '\\u0000 \\ud800', '"\\\\u0000 \\\\ud800"'],
     ['a __proto__ key', JSON.parse('{"__proto__": 1}'), '{"__proto__":1}'],
     ['100 levels', nested(100), JSON.stringify(nested(100))],
@@ -26,6 +38,9 @@ describe('assertStorable', () => {
     ['a BigInt', { n: [1n] }, '/n/0', 'bigint'],
     ['a function', { f: () => 1 }, '/f', 'function'],
     ['a function alone', () => 1, '', 'function'],
+    ['a BigInt behind what is deeper', { a: { b: [{}, [{}]] }, c: { d: 1n } }, '/c/d', 'bigint'],
+    ['a symbol behind what is deeper', [[[1]], Symbol('s')], '/1', 'symbol'],
+    ['a cycle behind what is deeper', behind, '/1/up', 'cycle'],
     ['a symbol', [Symbol('s')], '/0', 'symbol'],
     ['NUL', { a: ['x', '\0'] }, '/a/1', 'NUL'],
     ['NUL in a key', { 'a/\0': 1 }, '/a~1\0', 'NUL'],
