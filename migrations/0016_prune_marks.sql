@@ -1,5 +1,5 @@
 -- Why: the reaper deletes the marks of claims that no worker has used for a day, which it may not do yet; and workers settle by
--- millrace.complete.
+-- millrace.complete and millrace.give_back.
 -- Locks: none on tables; replaces the function that grants, and grants anew.
 
 -- Makes the roles, as far as the caller may and they are not there, and grants each what it needs in this database. It can be
@@ -91,7 +91,8 @@ BEGIN
       millrace.claim_first(uuid, text[], text[], float8[], int, int[], bigint, timestamptz[], timestamptz[], timestamptz[], float8, float8),
       millrace.see_start(text, int, text[], text[], uuid, float8, float8, float8, int, float8, float8),
       millrace.take_wakes(text[]),
-      millrace.complete(uuid[], uuid[], text, text)
+      millrace.complete(uuid[], uuid[], text, text),
+      millrace.give_back(uuid[], uuid[], float8[], text, boolean, text)
     TO millrace_worker;
     GRANT SELECT (id, kind, queue, status, priority, attempts, max_attempts, reaps, run_at, created_at, started_at, finished_at,
                   cancel_requested_at, subject, idempotency_key, unique_key, errors, request_id, traceparent, progress,
@@ -183,7 +184,11 @@ BEGIN
   LOOP
     IF granted.name = 'claim' THEN
       EXECUTE pg_catalog.format(
-        'GRANT EXECUTE ON FUNCTION millrace.complete(uuid[], uuid[], text, text) TO %s', granted.role);
+        'GRANT EXECUTE ON FUNCTION
+           millrace.complete(uuid[], uuid[], text, text),
+           millrace.give_back(uuid[], uuid[], float8[], text, boolean, text)
+         TO %s',
+        granted.role);
     ELSE
       EXECUTE pg_catalog.format('GRANT SELECT, DELETE ON millrace.claim_marks TO %s', granted.role);
     END IF;

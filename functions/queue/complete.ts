@@ -26,13 +26,15 @@ export async function complete(db: Db, claims: readonly CompletedClaim[], patien
     JSON.stringify(claims.map((claim) => claim.result)),
     patience ?? null,
   ]);
+  const ids = [...new Set(claims.map(({ id }) => id))];
+  if (rows.length === 0) return ids;
   const missed = new Set(rows.map((job) => job.id));
   const repeats = await settledBefore(
     db,
     claims.filter(({ id }) => missed.has(id)),
   );
   for (const { id, status } of repeats) if (status === 'completed') missed.delete(id);
-  return [...new Set(claims.map(({ id }) => id))].filter((id) => !missed.has(id));
+  return ids.filter((id) => !missed.has(id));
 }
 
 /** As Postgres writes an array of them. pg would look in each for what is to be escaped. */

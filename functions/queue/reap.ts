@@ -56,7 +56,7 @@ const LEASE_EXPIRED = `jsonb_build_object(
  * The delay is uniform from 1 s to 10 s after a first reap, doubling to 60 s. A lease outlives its job's deadline, so the
  * job has waited already and is most likely innocent: its worker died. The spread keeps those that died together from
  * being claimed together again, and a job that ends its workers from doing so at full speed.
- * `looked`: `place` and `weight` bound what one statement copies. `judged`: as in give-back.ts. locked_by is cleared
+ * `looked`: `place` and `weight` bound what one statement copies. `judged`: as in millrace.give_back. locked_by is cleared
  * and returned_by left alone: the late worker settled nothing, and is told so; unless it had parked the job, which then goes
  * back as it was.
  * The update names its rows by an array and reads all else from themselves. A join with so many rows of a guessed number may

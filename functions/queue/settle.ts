@@ -97,12 +97,13 @@ async function accepted<C extends Claim>(
   all: readonly C[],
   verb: (some: readonly C[], patience: Patience) => Promise<JobId[]>,
 ): Promise<Map<JobId, Verdict | 'blocked'>> {
-  const pairs = await aroundBlocked<C, readonly [JobId, Verdict | 'blocked']>(
-    all,
-    async (some, patience) => (await verb(some, patience)).map((id) => [id, verdict]),
-    ({ id }) => [[id, 'blocked']],
-  );
-  return new Map(pairs);
+  const verdicts = new Map<JobId, Verdict | 'blocked'>();
+  const done = await aroundBlocked(all, verb, ({ id }) => {
+    verdicts.set(id, 'blocked');
+    return [];
+  });
+  for (const id of done) verdicts.set(id, verdict);
+  return verdicts;
 }
 
 function returned(verdict: Verdict, rows: readonly Returned[]): Map<JobId, Verdict | 'blocked'> {

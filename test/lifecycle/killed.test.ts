@@ -13,7 +13,7 @@ const test = base.skipIf(inject('postgresMajor') === 15);
 
 const CLAIM = 'FROM millrace.claim(';
 const COMPLETE = 'FROM millrace.complete(';
-const RETRY = 'returned_by = j.locked_by';
+const RETRY = 'FROM millrace.give_back(';
 
 /** What the worker was about when it was killed, and how often its job has begun by the time it is completed. */
 const MOMENTS: [string, Deed['do'], (proxy: Network) => Promise<void>, { begun: number }][] = [

@@ -17,7 +17,7 @@ const doing = (processor: (payload: Record<string, unknown>, ctx: Context) => un
 
 const CLAIM = 'FROM millrace.claim(';
 const COMPLETE = 'FROM millrace.complete(';
-const RETRY = 'returned_by = j.locked_by';
+const RETRY = 'FROM millrace.give_back(';
 const PROGRESS = 'INSERT INTO millrace.job_progress';
 
 const test = plain.extend('proxy', async ({ databaseUrl }, { onCleanup }) => {

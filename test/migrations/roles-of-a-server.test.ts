@@ -9,6 +9,7 @@ import { migrationsDirectory } from '../../functions/migrate/directory.ts';
 import { type MigrateResult, migrate } from '../../functions/migrate/runner.ts';
 import { complete } from '../../functions/queue/complete.ts';
 import { defineJob } from '../../functions/queue/contract.ts';
+import { release } from '../../functions/queue/release.ts';
 import { schedule } from '../../functions/queue/schedule.ts';
 import { startPostgres } from '../../local/postgres.ts';
 import { runOn } from '../lifecycle/ground.ts';
@@ -336,7 +337,10 @@ test('comes to a queue that is at work: jobs, claims and applications with the g
     const claims = jobs.map(({ id }) => ({ id, token, result: 'done' }));
     expect(await complete(client, claims)).toHaveLength(2);
     await put();
-    expect((await claimSome(client)).jobs).toHaveLength(4);
+    const again = await claimSome(client);
+    expect(again.jobs).toHaveLength(4);
+    const returned = again.jobs.slice(0, 1).map(({ id }) => ({ id, token: again.token, delaySeconds: 0 }));
+    expect(await release(client, returned)).toHaveLength(1);
     await client.query(`SELECT millrace.cancel(id) FROM millrace.jobs`);
     await client.query(`SELECT * FROM millrace.enqueue_many('[{"kind": "test.kind", "idempotency_key": "k"}]')`);
     for (const forbidden of ['xmin_age', 'grant_roles', 'role_statements']) {
