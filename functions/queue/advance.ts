@@ -61,8 +61,9 @@ function moved(before: Marks, sight: Sight, most: string): (string | null)[] {
 }
 
 function latest(spots: readonly Spot[], priority: number): string | null {
-  const times = spots.filter((spot) => spot.priority === priority).map((spot) => spot.runAt);
-  return times.sort().at(-1) ?? null;
+  let last: string | null = null;
+  for (const spot of spots) if (spot.priority === priority && (last === null || spot.runAt > last)) last = spot.runAt;
+  return last;
 }
 
 /** `null` is the beginning of time. */

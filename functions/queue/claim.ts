@@ -121,23 +121,25 @@ export function claimedOf(
   { token, queue, position, near }: Pick<ClaimRequest, 'token' | 'queue' | 'position'> & { readonly near: boolean },
 ): Claimed {
   const header = rows[0] as Row;
-  const taken = rows.filter((row): row is Row & ClaimedRow => row.id !== null);
-  const jobs = taken.map((row) => claimedJob(row, token, queue)).sort(inClaimOrder);
+  const jobs: ClaimedJob[] = [];
+  const urgent: Spot[] = [];
+  for (const row of rows) {
+    if (row.id === null) continue;
+    const job = claimedJob(row, token, queue);
+    jobs.push(job);
+    if (!row.is_aged) urgent.push(job);
+  }
   return {
-    jobs,
-    position: advance(position, sightOf(header, taken, near)),
+    jobs: jobs.sort(inClaimOrder),
+    position: advance(position, sightOf(header, urgent, near)),
     suspectDue: header.suspect_due,
     rescanDue: header.rescan_due,
     near,
   };
 }
 
-function sightOf(header: Header, taken: readonly (Row & ClaimedRow)[], near: boolean): Sight {
+function sightOf(header: Header, urgent: readonly Spot[], near: boolean): Sight {
   const leftOut = header.left_out ?? [];
-  const picked = [
-    ...taken.map(({ priority, run_at, is_aged }) => ({ priority, runAt: run_at, aged: is_aged })),
-    ...leftOut,
-  ];
   return {
     near,
     nearUntil: near ? header.seen_until : shifted(header.seen_until, LATE_COMMIT_SECONDS - SOON_COMMIT_SECONDS),
@@ -146,7 +148,7 @@ function sightOf(header: Header, taken: readonly (Row & ClaimedRow)[], near: boo
     resumedAt: header.resumed_until,
     suspectDue: header.suspect_due,
     exhausted: header.exhausted,
-    urgent: picked.filter((spot) => !spot.aged),
+    urgent: [...urgent, ...leftOut.filter((spot) => !spot.aged)],
     nextHeads: header.next_heads ?? [],
     leftOut,
   };

@@ -52,9 +52,23 @@ export interface ClaimedRow {
 export function claimedJob(row: ClaimedRow, token: string, queue: string): ClaimedJob {
   const { max_attempts: maxAttempts, run_at: runAt, created_at: createdAt, waited_ms: waitedMs } = row;
   const { id, kind, priority, subject, attempts, reaps, payload, request_id: requestId, traceparent } = row;
-  const counts = { attempts, maxAttempts, reaps };
-  const origin = { requestId, traceparent };
-  return { id, token, kind, queue, priority, subject, ...counts, runAt, createdAt, waitedMs, payload, ...origin };
+  return {
+    id,
+    token,
+    kind,
+    queue,
+    priority,
+    subject,
+    attempts,
+    maxAttempts,
+    reaps,
+    runAt,
+    createdAt,
+    waitedMs,
+    payload,
+    requestId,
+    traceparent,
+  };
 }
 
 /** One failed attempt, as kept in `errors`. At most 4 KB as JSON; the last 20 are kept. */
