@@ -11,6 +11,7 @@ import type { JobProgress } from './progress-board.ts';
 import { sealingOf } from './sealed-parts.ts';
 import type { Stopper } from './stopper.ts';
 import { sheltered } from './stray-rejections.ts';
+import { isThenable } from './thenable.ts';
 import type { JobTransaction } from './transaction.ts';
 
 /** Seconds that a processor has after its signal to return or throw. Then its attempt is given up and its slot is free. */
@@ -44,51 +45,81 @@ export async function perform(
   processor: Processor,
   options: PerformOptions,
 ): Promise<Outcome> {
-  const { stopper, transaction, progress, log, where, graceSeconds = STOP_GRACE_SECONDS } = options;
+  const { stopper, transaction, progress, log, where } = options;
   const startedAt = new Date();
+  const deadlineMs = performance.now() + contract.timeoutSeconds * 1000;
   const sealed = sealingOf(job, contract, options.contracts).codec !== undefined;
   const ctx = new AttemptContext(job, { stopper, transaction, progress, log, sealed });
-  const deadline = setTimeout(() => {
-    stopper.stop(new DeadlineError(`ran longer than its ${contract.timeoutSeconds} s (timeoutSeconds)`));
-  }, contract.timeoutSeconds * 1000);
-  let grace: NodeJS.Timeout | undefined;
-  const ending = await new Promise<Ending>((resolve) => {
-    stopper.onStop(() => {
-      grace = setTimeout(resolve, graceSeconds * 1000, { kind: 'abandoned' });
-    });
-    processed(job, contract, processor, ctx, options).then(resolve);
-  });
-  clearTimeout(deadline);
-  clearTimeout(grace);
+  // All attempts of a claim begin before the first processor runs: the time of each counts from its claim, as its lease does.
+  await undefined;
+  const begun = sheltered(ctx, () => processed(job, contract, processor, ctx, options));
+  const ending = 'kind' in begun ? begun : await inTime(begun, deadlineMs, contract, options);
   progress.end();
   if (ending.kind === 'abandoned') await givenUp(transaction);
-  return judge(ending, {
-    stopReason: stopper.reason,
-    transaction: transaction.state,
-    attempt: job.attempts,
-    startedAt,
-    failedAt: new Date(),
-    where,
-  });
+  const at = { stopReason: stopper.reason, transaction: transaction.state, attempt: job.attempts, startedAt, where };
+  // What is kept of a result or an error is read by code of theirs: a toJSON, a getter.
+  return sheltered(ctx, () => judge(ending, { ...at, failedAt: new Date() }));
 }
 
-async function processed(
+/** A promise only if there is something to wait for: without it no timer is needed, since there is nothing left to stop. */
+function processed(
   job: ClaimedJob,
   contract: Contract,
   processor: Processor,
   ctx: AttemptContext,
   { contracts, middleware = [], transaction }: PerformOptions,
-): Promise<Ending> {
-  const run = async () => processor((await readPayload(contract, job, contracts)) as never, ctx);
+): Ending | Promise<Ending> {
+  const run = () => {
+    const payload = readPayload(contract, job, contracts);
+    if (!isThenable(payload)) return processor(payload as never, ctx);
+    return Promise.resolve(payload).then((read) => processor(read as never, ctx));
+  };
   try {
-    const value = await sheltered(ctx, () => (middleware.length === 0 ? run() : within(middleware, ctx, run)));
+    const value = middleware.length === 0 ? run() : within(middleware, ctx, run);
+    if (isThenable(value) || transaction.isRunning) return ended(value, transaction);
+    transaction.close();
+    return { kind: 'returned', value };
+  } catch (thrown) {
+    return ended(Promise.reject(thrown), transaction);
+  }
+}
+
+/** What comes of a value that may be a promise, once the attempt's transaction has ended, too. */
+async function ended(value: unknown, transaction: JobTransaction): Promise<Ending> {
+  try {
+    const returned = await value;
     // One that the processor forgot to await decides all the same: else its writes could be lost under a completed job.
     await transaction.ended();
-    return { kind: 'returned', value };
+    return { kind: 'returned', value: returned };
   } catch (thrown) {
     await transaction.ended().catch(() => {});
     return { kind: 'threw', thrown };
   }
+}
+
+/** The attempt's own ending, or `abandoned` if it does not end within the grace after its stop. `deadlineMs`: of performance.now(). */
+async function inTime(
+  ending: Promise<Ending>,
+  deadlineMs: number,
+  { timeoutSeconds }: Contract,
+  { stopper, graceSeconds = STOP_GRACE_SECONDS }: PerformOptions,
+): Promise<Ending> {
+  const deadline = setTimeout(
+    () => {
+      stopper.stop(new DeadlineError(`ran longer than its ${timeoutSeconds} s (timeoutSeconds)`));
+    },
+    Math.max(0, deadlineMs - performance.now()),
+  );
+  let grace: NodeJS.Timeout | undefined;
+  const first = await new Promise<Ending>((resolve) => {
+    stopper.onStop(() => {
+      grace = setTimeout(resolve, graceSeconds * 1000, { kind: 'abandoned' });
+    });
+    ending.then(resolve);
+  });
+  clearTimeout(deadline);
+  clearTimeout(grace);
+  return first;
 }
 
 async function givenUp(transaction: JobTransaction): Promise<void> {

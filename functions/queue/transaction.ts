@@ -55,13 +55,20 @@ export class JobTransaction {
     return this.#closed ? 'the attempt is over: call and await ctx.transaction within the processor' : undefined;
   }
 
-  /**
-   * To be called when the processor has ended: from then on none begins. Waits for one that still runs, and rejects with
-   * its error; resolves at once if there is none or it has ended.
-   */
-  ended(): Promise<unknown> {
+  /** The processor has begun it, and it has not ended yet. */
+  get isRunning(): boolean {
+    return this.state === 'open' || this.state === 'committing';
+  }
+
+  /** To be called when the processor has ended: from then on no transaction begins. */
+  close(): void {
     this.#closed = true;
-    return this.state === 'open' || this.state === 'committing' ? this.#over : OVER;
+  }
+
+  /** Closes, and waits for a transaction that still runs. Rejects with its error; resolves at once if none runs. */
+  ended(): Promise<unknown> {
+    this.close();
+    return this.isRunning ? this.#over : OVER;
   }
 
   /** The attempt was given up: what of it is not at its COMMIT is rolled back by closing its connection. */

@@ -53,7 +53,7 @@ describe('one bad job never kills the others', () => {
     const other = await deed(db, { do: 'finish', ms: 300 });
     const worker = startWorker({ databaseUrl });
     expect(await worker.ended).toMatchObject({ code: 0, summary: { completed: 2 } });
-    expect(worker.messages.filter(({ name }) => name === 'log')).toHaveLength(2);
+    expect(worker.messages.filter(({ name }) => name === 'log')).toHaveLength(3);
     for (const id of [stray, other]) expect(await statusOf(db, id)).toBe('completed');
   });
 });

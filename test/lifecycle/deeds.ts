@@ -24,6 +24,12 @@ const deeds = {
     void sleep(20).then(() => {
       throw new Error('left behind, later');
     });
+    return {
+      toJSON: () => {
+        void Promise.reject(new Error('left behind by the result'));
+        return 'kept';
+      },
+    };
   },
   /** Counts itself in the transaction that completes it. */
   effect: ({ ms }, ctx) =>

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import { Bell } from '../../functions/queue/bell.ts';
@@ -108,7 +109,7 @@ test('a job that no request put in says nothing of one', async () => {
 });
 
 test.each([
-  ['that returns', () => 1],
+  ['that returns', () => Promise.resolve(1)],
   ['that throws', () => Promise.reject(new Error('boom'))],
   ['that is given up', () => new Promise(() => {})],
 ])('of a processor %s no progress is written any more', async (_, end) => {
@@ -124,6 +125,20 @@ test.each([
   expect(board.restMs(performance.now())).toBe(0);
   await outcome;
   expect(board.restMs(performance.now())).toBe(Infinity);
+});
+
+test('of a processor that does not wait no progress is written at all', async () => {
+  const board = new ProgressBoard(new Bell());
+  await performed((_, { progress }) => progress(0.5), { board });
+  expect(board.restMs(performance.now())).toBe(Infinity);
+});
+
+test('all attempts of a claim begin before the first processor runs', async () => {
+  const ran = vi.fn();
+  const attempts = [performed(ran), performed(ran)];
+  expect(ran).not.toHaveBeenCalled();
+  await Promise.all(attempts);
+  expect(ran).toHaveBeenCalledTimes(2);
 });
 
 test('a failed attempt says which run it was', async () => {
@@ -181,6 +196,33 @@ test('a processor that rejects long after it was given up harms nobody', async (
   expect(outcome).toMatchObject({ kind: 'failed', error: { name: 'DeadlineError' } });
   // An unhandled rejection would fail this file.
   await sleep(150);
+});
+
+test('what a library puts in the place of Promise changes nothing', async () => {
+  vi.stubGlobal('Promise', class extends Promise<unknown> {});
+  const outcome = await performed(async () => 'done').finally(() => vi.unstubAllGlobals());
+  expect(outcome).toEqual({ kind: 'succeeded', result: 'done' });
+});
+
+test('what a processor returns is waited for, also a promise of another realm', async () => {
+  const outcome = await performed(() => runInNewContext(`Promise.reject(new Error('from elsewhere'))`));
+  expect(outcome).toMatchObject({ kind: 'failed', error: { message: expect.stringContaining('from elsewhere') } });
+});
+
+test('a processor that blocks past its deadline before it waits is stopped without a warning', async () => {
+  const warned = vi.fn();
+  process.on('warning', warned);
+  const outcome = await performed(
+    (_, { signal }) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30);
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    },
+    { timeoutSeconds: 0.01 },
+  );
+  await sleep(0);
+  process.off('warning', warned);
+  expect(outcome).toMatchObject({ kind: 'failed', error: { name: 'DeadlineError' } });
+  expect(warned).not.toHaveBeenCalled();
 });
 
 test('a job that ends within the grace keeps its result', async () => {
