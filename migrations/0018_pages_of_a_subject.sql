@@ -1,8 +1,9 @@
--- Why: a page of a subject that has jobs of many kinds cost each of its kinds a probe in each partition: 7,800 pages and 19 ms
--- for 50 kinds over a week (measured), and more with each day that is kept. Now days are gone through from the newest on until
--- the page is full, in ever larger steps, and what one table has bounds what is read of the next. And a page of one status of
--- live jobs is looked for among the newest first, whatever the number of their kinds.
--- Locks: none, but for the catalogue rows of two functions. They take and answer what they did.
+-- Why: a page of a subject that has jobs of many kinds cost each of its kinds a probe in each partition: 7,800 pages and 21 ms
+-- for 50 kinds over a week (measured: docs/decisions/0008), and more with each day that is kept. Now it is looked for among some
+-- jobs of the subject and among the newest of each table, as is a page of one status of live jobs. If that does not fill it, days
+-- are gone through from the newest on until the page is full, in ever larger steps. And what one table has bounds what is read of
+-- the next.
+-- Locks: none, but for the catalogue rows of two functions. They take and answer the same as before.
 
 -- Ids among which are the newest `wanted` jobs from `first` down to `last`, both included: see functions/queue/list.ts. NULL
 -- for `statuses`, `kind` or `subject`: any. What keeps each probe short is said in 0010.
@@ -17,12 +18,38 @@ DECLARE
   dead text[] := ARRAY(SELECT s FROM unnest('{dead}'::text[]) s WHERE (s = ANY (statuses)) IS NOT FALSE);
   kinds text[];
   days record;
+  -- Where kinds would have to be stepped through, `glance` jobs of a table are read first: any of the subject, since most have
+  -- fewer; else the newest. NULL stands for each that the filter does not fit. They will do if they fill the page, or if there
+  -- are no others.
+  newest uuid[];
+  glance int := 4 * wanted;
   -- The newest so far; once there are as many as are wanted, nothing older than the last of them matters.
   ids uuid[] := '{}';
   low uuid := page.last;
 BEGIN
   IF live <> '{}' THEN
-    IF page.subject IS NOT NULL THEN
+    IF page.kind IS NULL AND page.subject IS NOT NULL THEN
+      newest := ARRAY(
+        SELECT CASE WHEN j.status = ANY (live) AND j.id BETWEEN low AND page.first THEN j.id END
+        FROM millrace.live_jobs j
+        WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[page.subject])
+        ORDER BY j.subject, j.kind
+        LIMIT glance
+      );
+    END IF;
+    IF cardinality(newest) = glance OR page.kind IS NULL AND page.subject IS NULL AND cardinality(live) = 1 THEN
+      newest := ARRAY(
+        SELECT CASE WHEN j.status = ANY (live) AND (page.subject IS NULL OR j.subject = page.subject) THEN j.id END
+        FROM millrace.live_jobs j
+        WHERE j.id BETWEEN low AND page.first
+        ORDER BY j.id DESC
+        LIMIT glance
+      );
+    END IF;
+    ids := ARRAY(SELECT i.id FROM unnest(array_remove(newest, NULL)) i(id) ORDER BY i.id DESC LIMIT page.wanted);
+    IF cardinality(ids) = page.wanted OR cardinality(newest) < glance THEN
+      NULL;
+    ELSIF page.subject IS NOT NULL THEN
       kinds := CASE WHEN page.kind IS NOT NULL THEN ARRAY[page.kind] ELSE millrace.kinds_of(page.subject, live) END;
       ids := ARRAY(
         SELECT near.id
@@ -54,34 +81,19 @@ BEGIN
         LIMIT page.wanted
       );
     ELSIF cardinality(live) = 1 THEN
-      -- Mostly the newest jobs have that status. If they do not, each kind is asked for its own.
       ids := ARRAY(
-        SELECT newest.id
-        FROM (
-          SELECT j.id, j.status
+        SELECT near.id
+        FROM unnest(millrace.kinds_of(NULL, live)) k(kind)
+        CROSS JOIN LATERAL (
+          SELECT j.id
           FROM millrace.live_jobs j
-          WHERE j.id BETWEEN low AND page.first
-          ORDER BY j.id DESC
-          LIMIT 4 * page.wanted
-        ) newest
-        WHERE newest.status = live[1]
+          WHERE j.kind = ANY (ARRAY[k.kind]) AND j.status = live[1] AND j.id BETWEEN low AND page.first
+          ORDER BY j.kind DESC, j.id DESC
+          LIMIT page.wanted
+        ) near
+        ORDER BY near.id DESC
         LIMIT page.wanted
       );
-      IF cardinality(ids) < wanted THEN
-        ids := ARRAY(
-          SELECT near.id
-          FROM unnest(millrace.kinds_of(NULL, live)) k(kind)
-          CROSS JOIN LATERAL (
-            SELECT j.id
-            FROM millrace.live_jobs j
-            WHERE j.kind = ANY (ARRAY[k.kind]) AND j.status = live[1] AND j.id BETWEEN low AND page.first
-            ORDER BY j.kind DESC, j.id DESC
-            LIMIT page.wanted
-          ) near
-          ORDER BY near.id DESC
-          LIMIT page.wanted
-        );
-      END IF;
     ELSE
       ids := ARRAY(
         SELECT j.id
@@ -95,7 +107,28 @@ BEGIN
   END IF;
 
   IF dead <> '{}' THEN
-    IF page.subject IS NOT NULL THEN
+    newest := NULL;
+    IF page.subject IS NOT NULL AND page.kind IS NULL THEN
+      newest := ARRAY(
+        SELECT CASE WHEN j.id BETWEEN low AND page.first THEN j.id END
+        FROM millrace.dead_jobs j
+        WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[page.subject])
+        ORDER BY j.subject, j.kind
+        LIMIT glance
+      );
+    END IF;
+    IF cardinality(newest) = glance THEN
+      newest := ARRAY(
+        SELECT CASE WHEN j.subject = page.subject THEN j.id END
+        FROM millrace.dead_jobs j
+        WHERE j.id BETWEEN low AND page.first
+        ORDER BY j.id DESC
+        LIMIT glance
+      );
+    END IF;
+    IF cardinality(array_remove(newest, NULL)) >= page.wanted OR cardinality(newest) < glance THEN
+      ids := ids || array_remove(newest, NULL);
+    ELSIF page.subject IS NOT NULL THEN
       kinds := CASE WHEN page.kind IS NOT NULL THEN ARRAY[page.kind] ELSE millrace.kinds_of(page.subject, dead) END;
       ids := ids || ARRAY(
         SELECT near.id
@@ -130,11 +163,43 @@ BEGIN
     low := coalesce(ids[wanted], page.last);
   END IF;
 
+  newest := NULL;
+  IF finished <> '{}' AND page.subject IS NOT NULL AND page.kind IS NULL THEN
+    newest := ARRAY(
+      SELECT CASE WHEN j.status = ANY (finished) AND j.id BETWEEN low AND page.first THEN j.id END
+      FROM millrace.finished_jobs j
+      WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[page.subject])
+      ORDER BY j.subject, j.kind
+      LIMIT glance
+    );
+    IF cardinality(newest) < glance THEN
+      NULL;
+    ELSIF cardinality(finished) = 1 THEN
+      newest := ARRAY(
+        SELECT CASE WHEN j.subject = page.subject THEN j.id END
+        FROM millrace.finished_jobs j
+        WHERE j.status = ANY (ARRAY[finished[1]]) AND j.id BETWEEN low AND page.first
+        ORDER BY j.status DESC, j.id DESC
+        LIMIT glance
+      );
+    ELSE
+      newest := ARRAY(
+        SELECT CASE WHEN j.subject = page.subject THEN j.id END
+        FROM millrace.finished_jobs j
+        WHERE j.id BETWEEN low AND page.first
+        ORDER BY j.id DESC
+        LIMIT glance
+      );
+    END IF;
+  END IF;
   IF finished = '{}' THEN
     NULL;
+  ELSIF cardinality(array_remove(newest, NULL)) >= page.wanted OR cardinality(newest) < glance THEN
+    ids := ids || array_remove(newest, NULL);
   ELSIF page.subject IS NOT NULL AND page.kind IS NULL THEN
-    -- Those ahead, today's, then two, four, …. Kinds are stepped through where whole partitions are read:
-    -- the bounds choose them, and never have to be looked for within one.
+    -- Partitions ahead of today, then today's, then two, four, …. Kinds, and how jobs of each ended, are stepped through over
+    -- whole partitions, so that the bounds only have to choose these. OR keeps the bounds out of the index: there they would be
+    -- compared with each entry of a page (measured: docs/decisions/0008).
     FOR days IN
       SELECT min(p.lower COLLATE "C")::uuid AS lowest, max(p.upper COLLATE "C")::uuid AS highest
       FROM (
@@ -142,14 +207,14 @@ BEGIN
                count(*) FILTER (WHERE bounds.lower::uuid <= millrace.uuidv7_floor(now()))
                  OVER (ORDER BY bounds.lower COLLATE "C" DESC) AS nth
         FROM (
-          SELECT coalesce(bound[1], '00000000-0000-0000-0000-000000000000') AS lower,
-                 coalesce(replace(bound[2], '-8000-000000000000', '-7fff-ffffffffffff'),
-                          'ffffffff-ffff-ffff-ffff-ffffffffffff') AS upper
+          SELECT bound[2] AS lower, replace(bound[4], '-8000-000000000000', '-7fff-ffffffffffff') AS upper
           FROM pg_inherits i
           JOIN pg_class c ON c.oid = i.inhrelid
-          CROSS JOIN LATERAL regexp_match(
-            pg_get_expr(c.relpartbound, c.oid),
-            $re$FROM \((?:MINVALUE|'([-0-9a-f]+)')\) TO \((?:MAXVALUE|'([-0-9a-f]+)')\)$re$) AS bound
+          -- FOR VALUES FROM ('…') TO ('…'); an open end is a word.
+          CROSS JOIN LATERAL string_to_array(
+            replace(replace(pg_get_expr(c.relpartbound, c.oid),
+                            'MINVALUE', $id$'00000000-0000-0000-0000-000000000000'$id$),
+                    'MAXVALUE', $id$'ffffffff-ffff-ffff-ffff-ffffffffffff'$id$), '''') AS bound
           WHERE i.inhparent = 'millrace.finished_jobs'::regclass
         ) bounds
         WHERE bounds.lower::uuid <= page.first AND bounds.upper::uuid >= low
@@ -159,33 +224,33 @@ BEGIN
     LOOP
       EXIT WHEN days.highest < low;
       ids := ids || ARRAY(
-        WITH RECURSIVE kinds AS (
-          SELECT '' AS kind
+        WITH RECURSIVE ends AS (
+          SELECT '' AS kind, '' AS status
           UNION ALL
-          SELECT (
-            SELECT j.kind
+          SELECT next.kind, next.status
+          FROM ends e
+          CROSS JOIN LATERAL (
+            SELECT j.kind, j.status::text
             FROM millrace.finished_jobs j
-            WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[page.subject]) AND j.kind > k.kind
-              AND j.id BETWEEN days.lowest AND days.highest
-            ORDER BY j.subject, j.kind
+            WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[page.subject])
+              AND (j.kind, j.status) > (e.kind, e.status)
+              AND (j.id >= days.lowest OR j.id IS NULL) AND (j.id <= days.highest OR j.id IS NULL)
+            ORDER BY j.subject, j.kind, j.status
             LIMIT 1
-          )
-          FROM kinds k
-          WHERE k.kind IS NOT NULL
+          ) next
         )
         SELECT near.id
-        FROM kinds k
-        CROSS JOIN unnest(finished) s(status)
+        FROM ends e
         CROSS JOIN LATERAL (
           SELECT j.id
           FROM millrace.finished_jobs j
           WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[page.subject])
-            AND j.kind = k.kind AND j.status = s.status
+            AND j.kind = e.kind AND j.status = e.status
             AND j.id BETWEEN greatest(low, days.lowest) AND least(page.first, days.highest)
           ORDER BY j.subject DESC, j.id DESC
           LIMIT page.wanted
         ) near
-        WHERE k.kind <> ''
+        WHERE e.status = ANY (finished)
       );
       ids := ARRAY(SELECT i.id FROM unnest(ids) i(id) ORDER BY i.id DESC LIMIT page.wanted);
       low := coalesce(ids[wanted], page.last);
@@ -256,6 +321,7 @@ DECLARE
     WHEN live <> '{}' THEN millrace.kinds_of(counts.subject, live)
   END;
   days record;
+  few text[];
   found int[] := array_fill(0, ARRAY[cardinality(finished)]);
 BEGIN
   IF counts.subject IS NOT NULL THEN
@@ -294,67 +360,83 @@ BEGIN
         )
         FROM unnest(finished) s(status);
     ELSE
-      -- As for a page.
-      FOR days IN
-        SELECT min(p.lower COLLATE "C")::uuid AS lowest, max(p.upper COLLATE "C")::uuid AS highest
-        FROM (
-          SELECT bounds.lower, bounds.upper,
-                 count(*) FILTER (WHERE bounds.lower::uuid <= millrace.uuidv7_floor(now()))
-                   OVER (ORDER BY bounds.lower COLLATE "C" DESC) AS nth
-          FROM (
-            SELECT coalesce(bound[1], '00000000-0000-0000-0000-000000000000') AS lower,
-                   coalesce(replace(bound[2], '-8000-000000000000', '-7fff-ffffffffffff'),
-                            'ffffffff-ffff-ffff-ffff-ffffffffffff') AS upper
-            FROM pg_inherits i
-            JOIN pg_class c ON c.oid = i.inhrelid
-            CROSS JOIN LATERAL regexp_match(
-              pg_get_expr(c.relpartbound, c.oid),
-              $re$FROM \((?:MINVALUE|'([-0-9a-f]+)')\) TO \((?:MAXVALUE|'([-0-9a-f]+)')\)$re$) AS bound
-            WHERE i.inhparent = 'millrace.finished_jobs'::regclass
-          ) bounds
-          WHERE bounds.lower::uuid <= counts.first AND bounds.upper::uuid >= counts.last
-        ) p
-        GROUP BY width_bucket(p.nth, '{1,2,4,8,16,32,64,128,256,512,1024,2048}'::bigint[])
-        ORDER BY lowest DESC
-      LOOP
+      -- Any of the subject first, as for a page: most have fewer, and then these are all.
+      few := ARRAY(
+        SELECT CASE WHEN j.id BETWEEN counts.last AND counts.first THEN j.status END
+        FROM millrace.finished_jobs j
+        WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[counts.subject])
+        ORDER BY j.subject, j.kind
+        LIMIT counts.most / 10
+      );
+      IF cardinality(few) < most / 10 THEN
         found := ARRAY(
-          WITH RECURSIVE kinds AS (
-            SELECT '' AS kind
-            UNION ALL
-            SELECT (
-              SELECT j.kind
-              FROM millrace.finished_jobs j
-              WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[counts.subject]) AND j.kind > k.kind
-                AND j.id BETWEEN days.lowest AND days.highest
-              ORDER BY j.subject, j.kind
-              LIMIT 1
-            )
-            FROM kinds k
-            WHERE k.kind IS NOT NULL
-          )
-          SELECT least(counts.most, s.n + (
-            SELECT count(*)
-            FROM (
-              SELECT
-              FROM kinds k
-              CROSS JOIN LATERAL (
-                SELECT
-                FROM millrace.finished_jobs j
-                WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[counts.subject])
-                  AND j.kind = k.kind AND j.status = s.status
-                  AND j.id BETWEEN greatest(counts.last, days.lowest) AND least(counts.first, days.highest)
-                ORDER BY j.subject, j.id
-                LIMIT counts.most
-              ) those
-              WHERE k.kind <> ''
-              LIMIT counts.most - s.n
-            ) counted
-          ))
-          FROM unnest(finished, found) WITH ORDINALITY s(status, n, nth)
+          SELECT cardinality(array_positions(few, s.status))
+          FROM unnest(finished) WITH ORDINALITY s(status, nth)
           ORDER BY s.nth
         );
-        EXIT WHEN counts.most = ALL (found);
-      END LOOP;
+      ELSE
+        FOR days IN
+          SELECT min(p.lower COLLATE "C")::uuid AS lowest, max(p.upper COLLATE "C")::uuid AS highest
+          FROM (
+            SELECT bounds.lower, bounds.upper,
+                   count(*) FILTER (WHERE bounds.lower::uuid <= millrace.uuidv7_floor(now()))
+                     OVER (ORDER BY bounds.lower COLLATE "C" DESC) AS nth
+            FROM (
+              SELECT bound[2] AS lower, replace(bound[4], '-8000-000000000000', '-7fff-ffffffffffff') AS upper
+              FROM pg_inherits i
+              JOIN pg_class c ON c.oid = i.inhrelid
+              -- FOR VALUES FROM ('…') TO ('…'); an open end is a word.
+              CROSS JOIN LATERAL string_to_array(
+                replace(replace(pg_get_expr(c.relpartbound, c.oid),
+                                'MINVALUE', $id$'00000000-0000-0000-0000-000000000000'$id$),
+                        'MAXVALUE', $id$'ffffffff-ffff-ffff-ffff-ffffffffffff'$id$), '''') AS bound
+              WHERE i.inhparent = 'millrace.finished_jobs'::regclass
+            ) bounds
+            WHERE bounds.lower::uuid <= counts.first AND bounds.upper::uuid >= counts.last
+          ) p
+          GROUP BY width_bucket(p.nth, '{1,2,4,8,16,32,64,128,256,512,1024,2048}'::bigint[])
+          ORDER BY lowest DESC
+        LOOP
+          found := ARRAY(
+            WITH RECURSIVE ends AS (
+              SELECT '' AS kind, '' AS status
+              UNION ALL
+              SELECT next.kind, next.status
+              FROM ends e
+              CROSS JOIN LATERAL (
+                SELECT j.kind, j.status::text
+                FROM millrace.finished_jobs j
+                WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[counts.subject])
+                  AND (j.kind, j.status) > (e.kind, e.status)
+                  AND (j.id >= days.lowest OR j.id IS NULL) AND (j.id <= days.highest OR j.id IS NULL)
+                ORDER BY j.subject, j.kind, j.status
+                LIMIT 1
+              ) next
+            )
+            SELECT least(counts.most, s.n + (
+              SELECT count(*)
+              FROM (
+                SELECT
+                FROM ends e
+                CROSS JOIN LATERAL (
+                  SELECT
+                  FROM millrace.finished_jobs j
+                  WHERE j.subject IS NOT NULL AND j.subject = ANY (ARRAY[counts.subject])
+                    AND j.kind = e.kind AND j.status = e.status
+                    AND j.id BETWEEN greatest(counts.last, days.lowest) AND least(counts.first, days.highest)
+                  ORDER BY j.subject, j.id
+                  LIMIT counts.most
+                ) those
+                WHERE e.status = s.status
+                LIMIT counts.most - s.n
+              ) counted
+            ))
+            FROM unnest(finished, found) WITH ORDINALITY s(status, n, nth)
+            ORDER BY s.nth
+          );
+          EXIT WHEN counts.most = ALL (found);
+        END LOOP;
+      END IF;
       RETURN QUERY SELECT * FROM unnest(finished, found);
     END IF;
     kinds := CASE

@@ -31,9 +31,10 @@ ORDER BY j.id DESC`;
 /**
  * One page over jobs of every state, in one snapshot: a job on the move is seen once. A page begins at an id, whatever became
  * of that job, so pages neither miss nor repeat a job that the filter fits all the while.
- * Costs the page and some probes, whatever else the tables hold: a few per partition; with a subject and no kind some for each of
- * the subject's kinds in the partitions that it takes to fill the page; with pending or processing alone, where the newest live
- * jobs have the other status, some for each kind.
+ * Costs the page and some probes, whatever else the tables hold: a few per partition. With a subject and no kind, or with pending
+ * or processing alone, some jobs of each table in question are read first, four times as many as the page has, and for a subject
+ * at most twice that. Where they do not fill the page, it costs some probes for each kind: of a subject in the partitions that
+ * it takes to fill it.
  */
 export async function list(db: Db, { limit, from, ...filter }: Listing): Promise<Page> {
   const { first, last } = idRange(filter);

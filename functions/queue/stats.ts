@@ -36,7 +36,8 @@ const MAX_DEAD_COUNTED = 1000;
 
 // Kinds are known by their counters. What else is live is looked for between two of them, in ranges of the index in which
 // nothing lies as a rule: from kind to kind it would walk each one's dead entries, which a pinned horizon keeps by the million.
-// OFFSET 0 keeps the planner from looking twice.
+// OFFSET 0 keeps the planner from looking twice. Dead jobs are counted along the one index that gives their order, which is why
+// their kind is compared by `= ANY`: see migrations/0010.
 const STATS = `
 WITH RECURSIVE totals AS (
   SELECT kind, event, sum(n)::float8 AS n
@@ -85,7 +86,7 @@ SELECT
     FROM (
       SELECT
       FROM millrace.dead_jobs d
-      WHERE (d.kind, d.id) >= (kinds.kind, '00000000-0000-0000-0000-000000000000') AND d.kind <= kinds.kind
+      WHERE d.kind = ANY (ARRAY[kinds.kind])
       ORDER BY d.kind, d.id
       LIMIT $2
     ) of_kind

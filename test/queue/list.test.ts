@@ -10,6 +10,7 @@ import type { Filter } from '../../functions/queue/list-filter.ts';
 import { redrive } from '../../functions/queue/redrive.ts';
 import { deadJob, finishedJob, type JobFields, pendingJob, processingJob } from '../support/factories.ts';
 import { describe, expect, openPool, test } from '../support/fixtures.ts';
+import { layPastDays } from '../support/partitions.ts';
 
 const STATUSES = ['pending', 'processing', 'completed', 'cancelled', 'dead'] as const;
 
@@ -70,6 +71,40 @@ describe('list and counts', () => {
             const numbers = asked.map((one) => [one, wanted.filter((job) => job.status === one).length]);
             expect(await counts(db, filter), JSON.stringify(filter)).toEqual(Object.fromEntries(numbers));
           }
+        }
+      }
+    }
+  });
+
+  test('find all that is about a subject, whether it has few jobs or many, over days and kinds', async ({ db }) => {
+    await layPastDays(db, 6);
+    await spread(db, 400);
+    const times: Filter[] = [
+      {},
+      { createdAfter: daysAgo(4.5), createdBefore: daysAgo(1.5) },
+      { createdAfter: daysAgo(0.02) },
+      { createdBefore: daysAgo(5.5) },
+    ];
+    for (const subject of ['every 2nd', 'every 9th', 'every 50th', 'nothing']) {
+      for (const status of [undefined, ...STATUSES]) {
+        for (const time of times) {
+          const filter: Filter = { status, subject, ...time };
+          const { rows } = await db.query<{ id: string; status: Status }>(
+            `SELECT id, status
+             FROM millrace.jobs
+             WHERE subject = $1 AND status = coalesce($2, status)
+               AND ($3::timestamptz IS NULL OR id >= millrace.uuidv7_floor($3))
+               AND ($4::timestamptz IS NULL OR id < millrace.uuidv7_floor($4))
+             ORDER BY id DESC`,
+            [subject, status, time.createdAfter, time.createdBefore],
+          );
+          const what = JSON.stringify(filter);
+          expect(await allPages(db, filter, 5), what).toEqual(rows.map(({ id }) => id));
+          const numbers = (status === undefined ? STATUSES : [status]).map((one) => [
+            one,
+            rows.filter((row) => row.status === one).length,
+          ]);
+          expect(await counts(db, filter), what).toEqual(Object.fromEntries(numbers));
         }
       }
     }
@@ -201,6 +236,39 @@ describe('pages', () => {
     expect(jobs[1]).toMatchObject({ unique_key: null, idempotency_key: null, request_id: null, progress: null });
   });
 });
+
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000);
+
+/** `many` live jobs of the last six days, and as many finished and dead ones: of seven kinds, every ninth processing or cancelled. */
+async function spread(db: Db, many: number): Promise<void> {
+  const made = `
+    SELECT overlay(millrace.uuidv7()::text
+                   PLACING substr(millrace.uuidv7_floor(now() - make_interval(secs => ($1 - i) * 518400.0 / $1))::text, 1, 13)
+                   FROM 1)::uuid AS id,
+           'k' || i % 7 AS kind, i % 9 = 4 AS other,
+           CASE WHEN i % 50 = 0 THEN 'every 50th' WHEN i % 9 = 0 THEN 'every 9th' WHEN i % 2 = 0 THEN 'every 2nd' END AS subject
+    FROM generate_series(1, $1::int) i`;
+  await db.query(
+    `INSERT INTO millrace.live_jobs (id, kind, subject, status, attempts, locked_by, locked_until)
+     SELECT id, kind, subject, 'processing', 1, id, now() + interval '1 minute' FROM (${made}) made WHERE other
+     UNION ALL
+     SELECT id, kind, subject, 'pending', 0, NULL, NULL FROM (${made}) made WHERE NOT other`,
+    [many],
+  );
+  await db.query(
+    `INSERT INTO millrace.finished_jobs
+       (id, kind, subject, queue, status, priority, attempts, max_attempts, reaps, run_at, created_at, payload_bytes)
+     SELECT id, kind, subject, 'default', CASE WHEN other THEN 'cancelled' ELSE 'completed' END, 0, 1, 5, 0, now(), now(), 0
+     FROM (${made}) made`,
+    [many],
+  );
+  await db.query(
+    `INSERT INTO millrace.dead_jobs
+       (id, kind, subject, queue, priority, attempts, max_attempts, reaps, run_at, created_at, payload_bytes, payload)
+     SELECT id, kind, subject, 'default', 0, 5, 5, 0, now(), now(), 0, '{}' FROM (${made}) made`,
+    [many],
+  );
+}
 
 /** Takes a job one step on its way; where there are two, `choice` says which. An end stays. Resolves the way. */
 async function move(db: Db, id: string, choice: number): Promise<string> {

@@ -78,12 +78,19 @@ const LIST_PAGES = 800;
 /** A subject's kinds, 7 here, are stepped through and probed in each of 16 partitions; vacuum has not seen the rows of 14 ranges. */
 const SUBJECT_PAGES = LIST_PAGES + 7 * 16 * 6 + 14 * 51;
 
+/**
+ * A third of the newest jobs of each table are about the subject `tenant`, and of those that were cancelled: its page is found
+ * among them, whatever its kinds.
+ */
+const isAmongNewest = ({ subject, kind, status }: Filter) =>
+  subject === 'tenant' && kind === undefined && status !== 'processing';
+
 async function checkLists(client: pg.Client, mode: PlanMode, filters: readonly Filter[]): Promise<void> {
   for (const filter of filters) {
     const what = `${JSON.stringify(filter)}, ${mode}`;
     const most = filter.subject !== undefined && filter.kind === undefined ? SUBJECT_PAGES : LIST_PAGES;
     const page = await costOf(client, mode, (on) => list(on, { ...filter, limit: 50 }));
-    expect.soft(page.pages, `list ${what}: pages`).toBeLessThan(most);
+    expect.soft(page.pages, `list ${what}: pages`).toBeLessThan(isAmongNewest(filter) ? LIST_PAGES : most);
     // 51 for each range, of which there may be two a kind, and one for each table that is asked for a row.
     expect.soft(page.entries, `list ${what}: entries`).toBeLessThan(1500);
     const count = await costOf(client, mode, (on) => counts(on, filter));

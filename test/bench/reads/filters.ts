@@ -16,7 +16,7 @@ export function combinations(quick: boolean): readonly Filter[] {
     ...(quick ? [] : [{ createdAfter: ago(HOUR / 10) }, { createdBefore: ago(6.5 * DAY) }]),
   ];
   const kinds = quick ? [undefined, 'rare'] : [undefined, 'kind.1', 'rare'];
-  const subjects = quick ? [undefined, 'tenant'] : [undefined, 'tenant', 'invoice:77'];
+  const subjects = quick ? [undefined, 'tenant'] : [undefined, 'tenant', 'branch', 'invoice:77'];
   return [undefined, ...STATUSES].flatMap((status) =>
     kinds.flatMap((kind) => subjects.flatMap((subject) => times.map((time) => ({ status, kind, subject, ...time })))),
   );

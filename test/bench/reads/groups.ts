@@ -56,6 +56,7 @@ export async function groupsOf(client: pg.Client, quick: boolean): Promise<Group
     group('a kind with three jobs among all', one({ kind: 'rare' })),
     group('… of the backlog', one({ kind: 'rare', status: 'pending' })),
     group('a subject with a third of all jobs', one({ subject: 'tenant' })),
+    group('… with a fiftieth', one({ subject: 'branch' })),
     group(
       `${MOST} jobs, every combination of kind and status`,
       filters

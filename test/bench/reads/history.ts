@@ -23,12 +23,16 @@ const SECONDS_A_DAY = 86_400;
 
 /**
  * Row `i` of $1 that were made over $2 seconds: 50 kinds in turn, and the kind `rare` after a tenth, a half and nine tenths. A
- * third are about one subject, `tenant`, and a third about one in ten thousands of others.
+ * third are about one subject, `tenant`, a third about one in ten thousands of others, and a fiftieth about `branch`.
  */
 const MADE = `
 SELECT i, uuidv7(make_interval(secs => ago)) AS id, now() + make_interval(secs => ago) AS at,
        CASE WHEN i IN ($1 / 10, $1 / 2, $1 * 9 / 10) THEN 'rare' ELSE 'kind.' || i % ${KINDS} END AS kind,
-       CASE WHEN i % 3 = 0 OR i = $1 / 2 THEN 'tenant' WHEN i % 3 = 1 THEN 'invoice:' || i / 10 END AS subject
+       CASE
+         WHEN i % 3 = 0 OR i = $1 / 2 THEN 'tenant'
+         WHEN i % 3 = 1 THEN 'invoice:' || i / 10
+         WHEN i / ${KINDS} % 16 = 0 THEN 'branch'
+       END AS subject
 FROM generate_series(1, $1::int) i, LATERAL (SELECT (i - $1) * ($2::float8 / $1) AS ago) age`;
 
 const FINISHED = `

@@ -17,7 +17,7 @@ const WHAT =
   'What the reads of the API cost the database, over ten million finished jobs of the last week, a backlog of a million, 1,000 that run and 100,000 dead ones: of 50 kinds, and of one more of which there are three of each. Times are planning and execution by EXPLAIN (ANALYZE, TIMING OFF) on a connection that has read before.';
 
 const NOTES = [
-  'Combinations: a status or any, a kind with a fiftieth of all jobs, the kind with three or any, a subject with a third of all, one with ten or any, an hour three days ago, the last six minutes, the first half day or any time. Pages of 50. The last page is the one after which there is none; where a filter fits 50 jobs or fewer, it counts among the first pages only.',
+  'Combinations: a status or any, a kind with a fiftieth of all jobs, the kind with three or any, a subject with a third of all, one with a fiftieth, one with ten or any, an hour three days ago, the last six minutes, the first half day or any time. Pages of 50. The last page is the one after which there is none; where a filter fits 50 jobs or fewer, it counts among the first pages only.',
   'Everything was vacuumed and analyzed after it was loaded, and lies in the memory of Postgres or of the system.',
 ];
 
