@@ -25,7 +25,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
   version: string;
 };
 
-export const millrace = system('Millrace', { concurrency: 500 });
+export const millrace = system('Millrace', { concurrency: 1500 });
 export const millraceDefaults = system('Millrace, defaults', { concurrency: 10 });
 
 function system(name: string, settings: Settings): System {
