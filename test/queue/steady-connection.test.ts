@@ -87,17 +87,17 @@ test('a server that turned read-only is left, so that the next connection finds 
 });
 
 test('a connection that comes about after its time is ended', async ({ directUrl }) => {
-  let late: pg.Client | undefined;
+  const ended = Promise.withResolvers<void>();
   const slow: Connect = async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
-    late = new pg.Client({ connectionString: directUrl });
+    const late = new pg.Client({ connectionString: directUrl });
+    late.once('end', () => ended.resolve());
     await late.connect();
     return late;
   };
   const connection = new SteadyConnection(slow, () => 20);
   await expect(connection.query('SELECT 1')).rejects.toBeInstanceOf(DatabaseTimeoutError);
-  const client = await until(() => late);
-  await new Promise<void>((resolve) => client.once('end', () => resolve()));
+  await ended.promise;
 });
 
 test('a closed one refuses, also a statement that was waiting for its connection', async ({ directUrl }) => {
