@@ -1,13 +1,11 @@
 import { earlier } from './advance.ts';
+import { AgedShare } from './aged-share.ts';
 import { type Claimed, LOOK_BACK_MS } from './claim.ts';
 import type { Lane } from './claim-first.ts';
 import { closeHeld } from './close-held.ts';
 import type { Db } from './db.ts';
 import { type Kinds, openPosition, type Position, publish, rescan } from './marks.ts';
 import { RescanTiming } from './rescan-timing.ts';
-
-/** One row of so many goes to the oldest due whatever its priority, so that nothing starves. */
-const AGED_EVERY = 10;
 
 /** One of a run's queues: how far its claims have seen. */
 export class QueueCursor {
@@ -26,7 +24,9 @@ export class QueueCursor {
   #publishDue = false;
   /** The claim to come begins at the beginning, or the last one did. */
   #closeDue = false;
-  #agedCarry = 0;
+  readonly #share = new AgedShare();
+  /** What the claim on its way was told to take of the oldest. */
+  #aged = 0;
   /** When it last looked back over the grace: milliseconds of the monotonic clock. */
   #graceAt = -Infinity;
   readonly #timing: RescanTiming;
@@ -43,18 +43,15 @@ export class QueueCursor {
   /** What is to be asked of this queue. `kinds` must be those of the constructor or, from some time on, fewer. */
   async lane(db: Db, { limit, kinds }: { limit: number; kinds: Kinds }): Promise<Lane> {
     const position = this.#isNarrow(kinds) ? await this.#narrowedPosition(db) : await this.#lookedBack(db);
-    return {
-      queue: this.queue,
-      aged: this.#agedShare(limit),
-      position,
-      soon: performance.now() - this.#graceAt < LOOK_BACK_MS,
-    };
+    const soon = performance.now() - this.#graceAt < LOOK_BACK_MS;
+    this.#aged = this.#share.of(limit, { soon });
+    return { queue: this.queue, aged: this.#aged, position, soon };
   }
 
   /** To be called with what was found in it. */
   saw(claimed: Claimed, { limit, kinds, durationMs = 0 }: { limit: number; kinds: Kinds; durationMs?: number }): void {
     if (this.#publishDue) this.#timing.took(durationMs, performance.now());
-    this.#agedCarry = (this.#agedCarry + limit) % AGED_EVERY;
+    this.#share.claimed(limit, this.#aged);
     this.empty = claimed.jobs.length === 0;
     if (!this.empty) this.foundAt = performance.now();
     if (!claimed.near) this.#graceAt = performance.now() - durationMs;
@@ -144,11 +141,6 @@ export class QueueCursor {
     if (!this.#position || (when === 'due' && !this.#publishDue)) return;
     await publish(db, this.queue, this.#kinds, this.#position);
     this.#publishDue = false;
-  }
-
-  /** A tenth of each claim, and of many small ones every tenth row. */
-  #agedShare(limit: number): number {
-    return Math.min(Math.floor((this.#agedCarry + limit) / AGED_EVERY), limit);
   }
 }
 

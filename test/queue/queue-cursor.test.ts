@@ -63,3 +63,23 @@ test('the last claim of a run looks back, however soon it comes after another', 
   cursor.lookBackNext();
   expect((await cursor.lane(db, of)).soon).toBe(false);
 });
+
+test('a run of a single job may be the one in ten that takes the oldest, and busy claims take ten at once', async ({
+  db,
+}) => {
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0.95);
+  const lucky = new QueueCursor('default', KINDS);
+  random.mockReturnValue(0.05);
+  const cursor = new QueueCursor('default', KINDS);
+  random.mockRestore();
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(1000);
+  const of = { limit: 10, kinds: KINDS };
+  const aged: number[] = [];
+  for (let n = 0; n < 11; n++) {
+    aged.push((await cursor.lane(db, of)).aged);
+    await claimedBy(cursor, db);
+  }
+  clock.mockRestore();
+  expect((await lucky.lane(db, { limit: 1, kinds: KINDS })).aged).toBe(1);
+  expect(aged).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10]);
+});

@@ -99,6 +99,9 @@ async function pagesOf(client: pg.Client, { planMode = 'force_custom_plan' }: Tr
     const stopped = await worker.claim(client, limit);
     await measure(`release of ${limit}`, (db) => releaseAll(db, stopped));
   }
+  await measure('ten claims of 10, one of them of the oldest', async (db) => {
+    for (let n = 0; n < 10; n++) expect((await worker.claim(db, 10)).jobs).toHaveLength(10);
+  });
   await measure('enqueue of 1', (db) => put(db, 1));
   await measure('enqueue of 100', (db) => put(db, 100));
   return found;

@@ -8,7 +8,7 @@ import { type Trap, traps } from '../traps/traps.ts';
 import { TrapWorker } from '../traps/worker.ts';
 
 const WHAT =
-  'A claim of ten jobs while something lies around them, and their completion, beside the same in an empty queue, in turns. Times are p50 of the statement as the client sees it, without the commit; pages are what was looked at of tables and indexes, in memory or not. The first look is that of a worker that knows nothing yet, and comes again every half minute for one worker of all.';
+  'A claim of ten jobs while something lies around them, and their completion, beside the same in an empty queue, in turns. Times are p50 of the statement as the client sees it, without the commit; pages are the mean of what was looked at of tables and indexes, in memory or not. One claim in ten takes ten of the oldest whatever their priority, which the means include. The first look is that of a worker that knows nothing yet, and comes again every half minute for one worker of all.';
 
 /** The largest a claim may be, against the empty queue. */
 const AT_MOST = 1.3;
@@ -26,6 +26,8 @@ export const rows: readonly Row[] = [
 const COLUMNS = [
   'around it lie',
   'claim, ms',
+  '× empty',
+  'mean, ms',
   '× empty',
   'claim, pages',
   '× empty',
@@ -97,7 +99,7 @@ async function subjectOf({ server, quick, say }: Bench, template: BenchDatabase,
 }
 
 function lineOf({ what, firstLook }: Subject, trapped: Found, reference: Found): Cell[] {
-  const figures = ['claimMs', 'claimPages', 'settleMs', 'settlePages'] as const;
+  const figures = ['claimMs', 'claimMeanMs', 'claimPages', 'settleMs', 'settlePages'] as const;
   const compared = figures.flatMap((figure) => [trapped[figure], trapped[figure].median / reference[figure].median]);
   return [what, ...compared, firstLook.claimMs, firstLook.claimPages];
 }

@@ -3,9 +3,13 @@ import { percentile } from '../frame/spread.ts';
 import { pending } from './lay.ts';
 import type { TrapWorker } from './worker.ts';
 
-/** Of one claim and the settling of what it brought. Times are those of the client, without the commit. */
+/**
+ * Of claims, and of the settling of what they brought. Times are those of the client, without the commit: medians, and of claims the
+ * mean too. Pages are means. One claim in ten takes ten of the oldest, so the means have what the medians have not.
+ */
 export interface Figures {
   readonly claimMs: number;
+  readonly claimMeanMs: number;
   readonly claimPages: number;
   readonly settleMs: number;
   readonly settlePages: number;
@@ -18,25 +22,29 @@ SELECT sum(pg_stat_get_xact_blocks_fetched(c.oid))::int AS pages
 FROM pg_class c
 WHERE c.relnamespace = 'millrace'::regnamespace`;
 
-/** Puts in as many jobs as it then takes in batches of ten, and answers the medians. */
+/** Puts in as many jobs as it then takes in batches of ten. */
 export async function measured(client: pg.Client, worker: TrapWorker, batches: number): Promise<Figures> {
   await pending(client, { rows: batches * BATCH });
-  const all: Figures[] = [];
+  const all: Once[] = [];
   while (all.length < batches) all.push(await once(client, worker));
-  const median = (figure: keyof Figures) =>
+  const median = (figure: keyof Once) =>
     percentile(
       all.map((one) => one[figure]),
       0.5,
     );
+  const mean = (figure: keyof Once) => all.reduce((sum, one) => sum + one[figure], 0) / all.length;
   return {
     claimMs: median('claimMs'),
-    claimPages: median('claimPages'),
+    claimMeanMs: mean('claimMs'),
+    claimPages: mean('claimPages'),
     settleMs: median('settleMs'),
-    settlePages: median('settlePages'),
+    settlePages: mean('settlePages'),
   };
 }
 
-async function once(client: pg.Client, worker: TrapWorker): Promise<Figures> {
+type Once = Omit<Figures, 'claimMeanMs'>;
+
+async function once(client: pg.Client, worker: TrapWorker): Promise<Once> {
   const claimed = await costOf(client, () => worker.claim(client, BATCH));
   if (claimed.answer.jobs.length < BATCH) throw new Error(`a claim of ${BATCH} brought ${claimed.answer.jobs.length}`);
   const settled = await costOf(client, () => worker.complete(client, claimed.answer));

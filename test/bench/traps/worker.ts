@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { AgedShare } from '../../../functions/queue/aged-share.ts';
 import { type Claimed, claim } from '../../../functions/queue/claim.ts';
 import { complete } from '../../../functions/queue/complete.ts';
 import type { Db } from '../../../functions/queue/db.ts';
@@ -13,15 +14,19 @@ const QUEUE = 'default';
 /** Claims and settles as a run does, one statement after the other, and keeps its place. */
 export class TrapWorker {
   #position: Position | undefined;
+  readonly #share = new AgedShare(0);
 
   /**
    * The first one looks from where others have got to, or from the beginning; the next ones begin where it came to, as all but one
-   * of a busy run do in a tenth of a second. A tenth goes to the oldest.
+   * of a busy run do in a tenth of a second.
    */
   async claim(db: Db, limit: number): Promise<Claimed> {
     const position = this.#position ?? (await openPosition(db, QUEUE, KINDS));
-    const place = { token: randomUUID(), queue: QUEUE, kinds: KINDS, position, soon: true };
-    const claimed = await claim(db, { ...place, limit, aged: Math.floor(limit / 10), maxBytes: 4_194_304 });
+    const soon = this.#position !== undefined;
+    const aged = this.#share.of(limit, { soon });
+    const place = { token: randomUUID(), queue: QUEUE, kinds: KINDS, position, soon };
+    const claimed = await claim(db, { ...place, limit, aged, maxBytes: 4_194_304 });
+    this.#share.claimed(limit, aged);
     this.#position = claimed.position;
     return claimed;
   }
