@@ -3,7 +3,8 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { exposition, PROMETHEUS_TYPE } from '../../functions/lambda/prometheus.ts';
 import { families } from '../../functions/metrics/families.ts';
 import type { Db } from '../../functions/queue/db.ts';
-import { stats } from '../../functions/queue/stats.ts';
+import { StateMarks } from '../../functions/queue/state-marks.ts';
+import { type Stats, stats } from '../../functions/queue/stats.ts';
 import { CliError, EXIT } from '../cli-error.ts';
 import type { Contact } from './contact.ts';
 
@@ -52,8 +53,10 @@ export async function openHealth(
 
 /** Answers `GET /health` and `GET /metrics`. @throws CliError if it cannot listen there */
 async function listen({ host, port }: { host: string; port: number }, source: HealthSource, db: Db): Promise<Server> {
+  const marks = new StateMarks();
+  const state = () => stats(db, marks);
   const server = createServer(({ method, url }, response) => {
-    void answer(`${method} ${url?.split('?')[0]}`, source, db, response);
+    void answer(`${method} ${url?.split('?')[0]}`, source, state, response);
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -70,12 +73,17 @@ async function listen({ host, port }: { host: string; port: number }, source: He
   return server;
 }
 
-async function answer(request: string, source: HealthSource, db: Db, response: ServerResponse): Promise<void> {
+async function answer(
+  request: string,
+  source: HealthSource,
+  state: () => Promise<Stats>,
+  response: ServerResponse,
+): Promise<void> {
   if (request === 'GET /health' || request === 'HEAD /health') {
     const health = healthOf(source);
     send(response, health.status === 'ok' ? 200 : 503, 'application/json', `${JSON.stringify(health)}\n`);
   } else if (request === 'GET /metrics') {
-    await stats(db).then(
+    await state().then(
       (all) => send(response, 200, PROMETHEUS_TYPE, exposition(families(all))),
       (error: Error) => send(response, 503, 'text/plain', `the database did not tell: ${error.message}\n`),
     );

@@ -5,6 +5,8 @@ import { snakeCased } from '../../functions/lambda/telemetry.ts';
 import type { Log } from '../../functions/queue/context.ts';
 import type { Contracts } from '../../functions/queue/contract.ts';
 import { sqlState } from '../../functions/queue/postgres-error.ts';
+import { StateMarks } from '../../functions/queue/state-marks.ts';
+import { LeaseMark } from '../../functions/reap/lease-mark.ts';
 import { tick } from '../../functions/reap/tick.ts';
 
 export interface TicksOptions {
@@ -26,12 +28,16 @@ const TICK_SECONDS = 45;
  */
 export async function tickOn({ database, retention, contracts, everySeconds, log, stop }: TicksOptions): Promise<void> {
   const db = new Database(database, 'reap');
+  const mark = new LeaseMark();
+  const stateMarks = new StateMarks();
   while (!stop.aborted) {
     const latest = performance.now() + TICK_SECONDS * 1000;
     const { done, failures } = await tick({
       db,
       log,
       contracts: async () => contracts,
+      mark,
+      stateMarks,
       keepDays: retention.RETENTION_DAYS,
       deadKeepDays: retention.DEAD_RETENTION_DAYS,
       keyKeepDays: retention.IDEMPOTENCY_RETENTION_DAYS,

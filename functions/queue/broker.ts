@@ -74,7 +74,8 @@ export class Broker {
       const kinds = this.#options.kinds();
       const phase = reason ?? this.#nextPhase(kinds);
       if (phase !== 'claim' && phase !== 'leave') reason = phase;
-      if (end.aborted || (reason && !this.#holds)) return { reason: reason ?? 'deadline', failure };
+      if (end.aborted || (reason && !this.#holds && !this.#options.supply.besides))
+        return { reason: reason ?? 'deadline', failure };
       const restMs = phase === 'leave' ? 0 : this.#restMs(reason === undefined);
       if (restMs > 0) {
         await bell.sleep(restMs);

@@ -1,8 +1,10 @@
 import { aroundBlocked, type Patience } from './around-blocked.ts';
 import { LATE_COMMIT_SECONDS } from './claim.ts';
 import type { Db } from './db.ts';
+import { isoText } from './iso-text.ts';
 import type { JobId } from './job.ts';
 import type { Kinds, Position } from './marks.ts';
+import { UNPAUSED } from './unpaused.ts';
 
 /** Jobs of one priority that a call closes. */
 const MOST = 100;
@@ -13,16 +15,7 @@ const MOST = 100;
  * `run_at`: where the next claims look, not behind a backlog. Suspects know no marks: of them, those that cannot be locked.
  */
 const PASSED = `
-WITH lane AS MATERIALIZED (
-  SELECT ARRAY(
-           SELECT k.kind
-           FROM unnest($2::text[]) k(kind)
-           WHERE NOT EXISTS (
-             SELECT
-             FROM millrace.pauses p
-             WHERE p.resumed_at IS NULL AND (p.scope, p.name) IN (('kind', k.kind), ('queue', $1)))
-         ) AS kinds
-),
+WITH ${UNPAUSED},
 suspects AS MATERIALIZED (
   SELECT i.id
   FROM millrace.live_jobs i
@@ -40,8 +33,7 @@ free AS MATERIALIZED (
   FOR UPDATE SKIP LOCKED
 )
 SELECT due.id,
-       to_char(least(now(), p.mark + make_interval(secs => $5)) AT TIME ZONE 'UTC',
-               'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "runAt"
+       ${isoText('least(now(), p.mark + make_interval(secs => $5))')} AS "runAt"
 FROM lane l
 CROSS JOIN unnest('{5,4,3,2,1,0,-1,-2,-3,-4,-5}'::smallint[], $3::timestamptz[]) p(priority, mark)
 CROSS JOIN LATERAL (
@@ -55,7 +47,7 @@ CROSS JOIN LATERAL (
   LIMIT $4
 ) due
 UNION ALL
-SELECT s.id, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+SELECT s.id, ${isoText('now()')}
 FROM suspects s
 WHERE s.id NOT IN (SELECT f.id FROM free f)`;
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { earlier, FROM_THE_BEGINNING } from './advance.ts';
 import type { Db } from './db.ts';
+import { isoText } from './iso-text.ts';
 
 /** Kinds a worker has, each with its lease in seconds (the kind's timeout plus a margin). */
 export type Kinds = ReadonlyMap<string, number>;
@@ -38,15 +39,22 @@ VALUES ($1, $2, $3, array_fill('-infinity'::timestamptz, '{11}'), now())
 ON CONFLICT (queue, kinds_hash) DO UPDATE
 SET marks = excluded.marks, rescanned_at = excluded.rescanned_at
 WHERE m.rescanned_at <= now() - make_interval(secs => $4) OR m.rescanned_at > now() + make_interval(secs => $4)
-RETURNING to_char(m.rescanned_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS rescanned_at`;
+RETURNING ${isoText('m.rescanned_at')} AS rescanned_at`;
+
+const TAKE_BESIDE = `
+UPDATE millrace.claim_marks m
+SET rescanned_at = now()
+WHERE m.queue = $1 AND m.kinds_hash = $2
+  AND (m.rescanned_at <= now() - make_interval(secs => $3) OR m.rescanned_at > now() + make_interval(secs => $3))
+RETURNING ${isoText('m.rescanned_at')} AS rescanned_at`;
 
 const READ = `
 SELECT ARRAY(
-         SELECT to_char(nullif(u.mark, '-infinity') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+         SELECT ${isoText("nullif(u.mark, '-infinity')")}
          FROM unnest(m.marks) WITH ORDINALITY u(mark, place)
          ORDER BY u.place
        ) AS marks,
-       to_char(m.rescanned_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS rescanned_at
+       ${isoText('m.rescanned_at')} AS rescanned_at
 FROM millrace.claim_marks m
 WHERE m.queue = $1 AND m.kinds_hash = $2`;
 
@@ -73,6 +81,22 @@ export async function rescan(db: Db, queue: string, kinds: Kinds, position: Posi
   const { marks, rescannedAt } = await takeOrRead(db, queue, kinds);
   const back = marks.map((mark, i) => earlier(mark, position.marks[i] ?? null));
   return { ...position, rescannedAt, marks: back, near: null, suspectMark: null };
+}
+
+/**
+ * The same for a look beside the claims, which takes its time: until it publishes, others go on from their marks, and those that begin
+ * then from where the rescan before it came to. `taken`: this worker is to make it.
+ */
+export async function takeBeside(
+  db: Db,
+  queue: string,
+  kinds: Kinds,
+  { rescannedAt }: Position,
+): Promise<{ taken: boolean; rescannedAt: string }> {
+  const key = [queue, hashOf(kinds)];
+  const taken = await db.query<{ rescanned_at: string }>(TAKE_BESIDE, [...key, RESCAN_SECONDS]);
+  const { rows } = taken.rows[0] ? taken : await db.query<{ rescanned_at: string }>(READ, key);
+  return { taken: taken.rows.length > 0, rescannedAt: rows[0]?.rescanned_at ?? rescannedAt };
 }
 
 /**

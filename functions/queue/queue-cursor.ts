@@ -4,7 +4,8 @@ import { type Claimed, LOOK_BACK_MS } from './claim.ts';
 import type { Lane } from './claim-first.ts';
 import { closeHeld } from './close-held.ts';
 import type { Db } from './db.ts';
-import { type Kinds, openPosition, type Position, publish, rescan } from './marks.ts';
+import { LookBehind } from './look-behind.ts';
+import { type Kinds, openPosition, type Position, publish, rescan, takeBeside } from './marks.ts';
 import { RescanTiming } from './rescan-timing.ts';
 
 /** One of a run's queues: how far its claims have seen. */
@@ -30,8 +31,10 @@ export class QueueCursor {
   /** When it last looked back over the grace: milliseconds of the monotonic clock. */
   #graceAt = -Infinity;
   readonly #timing: RescanTiming;
-  /** What a look beside the claims has seen. */
-  #seenBeside: Position | undefined;
+  /** The look beside the claims that is under way. */
+  #look: LookBehind | undefined;
+  /** What a look beside the claims has seen, or a claim of what it found. */
+  #seenBeside: Seen | undefined;
 
   /** `look`: when it is looked through from the beginning. Default: as for a run that has not done so yet. */
   constructor(queue: string, kinds: Kinds, timing = new RescanTiming()) {
@@ -97,29 +100,67 @@ export class QueueCursor {
     return this.#position;
   }
 
-  /** A look from the beginning is due, and so long that claims had better not wait for it: see `rescanBeside`. */
-  isToRescanBeside(kinds: Kinds): boolean {
-    const due = this.#rescanDue && this.#position !== undefined && !this.#isNarrow(kinds);
-    return due && this.#timing.mayBeBeside(performance.now());
+  /**
+   * What is to be done on a connection of its own, while claims go on from their marks: the next slice of a look that is so long that
+   * they had better not wait for it, or a claim of what it has found.
+   */
+  stepBeside(kinds: Kinds): 'look' | 'claim' | undefined {
+    if (this.#position === undefined || this.#isNarrow(kinds)) return undefined;
+    const now = performance.now();
+    if (!this.#look) return this.#rescanDue && this.#timing.mayBeBeside(now) ? 'look' : undefined;
+    if (this.#look.done) return 'claim';
+    return now >= this.#look.restUntil ? 'look' : undefined;
   }
 
-  /**
-   * Looks back on a connection of its own, while claims go on from their marks. They go back to where this one came to only if
-   * it did not get to the end of what is due.
-   */
-  async rescanBeside(db: Db, claim: (lane: Lane) => Promise<Claimed>): Promise<void> {
-    const from = this.#position;
-    if (!from) return;
-    await this.#timing.beside(async () => {
-      const position = await rescan(db, this.queue, this.#kinds, from);
-      const claimed = await claim({ queue: this.queue, aged: 0, position });
-      this.#seenBeside = claimed.position;
-      if (claimed.jobs.length > 0) this.restUntil = 0;
-      if (position.marks.every((mark) => mark === null)) {
-        await closeHeld(db, this.queue, this.#kinds, claimed.position.marks);
+  /** Begins a look, or goes on with it. Resolves whether it has come to its end. */
+  lookBeside(db: Db): Promise<boolean> {
+    return this.#beside(async (from) => {
+      if (!this.#look) {
+        const { taken, rescannedAt } = await takeBeside(db, this.queue, this.#kinds, from);
+        if (!taken) {
+          this.#seenBeside = { rescannedAt };
+          return true;
+        }
+        this.#timing.begins();
+        this.#look = new LookBehind({ queue: this.queue, kinds: this.#kinds, until: from.marks, rescannedAt });
       }
-      await publish(db, this.queue, this.#kinds, claimed.position);
+      const look = this.#look;
+      if (!look.done) await look.next(db);
+      if (look.done && !look.foundSome) await this.#sawBeside(db, look, { rescannedAt: look.options.rescannedAt });
+      return look.done;
     });
+  }
+
+  /** Takes what a look has found. Claims go back to where this one came to only if it did not get to the end of what is due. */
+  claimBeside(db: Db, claim: (lane: Lane) => Promise<Claimed>): Promise<void> {
+    return this.#beside(async (from) => {
+      const look = this.#look as LookBehind;
+      const startedAt = performance.now();
+      const { rescannedAt } = look.options;
+      const position = { ...from, rescannedAt, marks: look.found, near: null, suspectMark: null };
+      const claimed = await claim({ queue: this.queue, aged: 0, position });
+      if (claimed.jobs.length > 0) this.restUntil = 0;
+      await closeHeld(db, this.queue, this.#kinds, claimed.position.marks);
+      look.walkedMs += performance.now() - startedAt;
+      await this.#sawBeside(db, look, claimed.position);
+    });
+  }
+
+  async #beside<T>(step: (from: Position) => Promise<T>): Promise<T> {
+    try {
+      return await step(this.#position as Position);
+    } catch (error) {
+      this.#look = undefined;
+      this.#timing.failed(performance.now());
+      throw error;
+    }
+  }
+
+  async #sawBeside(db: Db, { walkedMs }: LookBehind, seen: Seen): Promise<void> {
+    this.#look = undefined;
+    this.#seenBeside = seen;
+    this.#timing.ended(walkedMs, performance.now());
+    await publish(db, this.queue, this.#kinds, { ...(this.#position as Position), ...seen });
   }
 
   /** One worker of all is given the beginning, each half minute: what is to be done once is done by that one. */
@@ -144,8 +185,16 @@ export class QueueCursor {
   }
 }
 
-function backTo(position: Position, seen: Position): Position {
-  const marks = position.marks.map((mark, i) => earlier(mark, seen.marks[i] ?? null));
-  const suspectMark = earlier(position.suspectMark, seen.suspectMark);
-  return { ...position, rescannedAt: seen.rescannedAt, marks, near: null, suspectMark };
+/** Where claims go back to; with no marks they stay where they are. */
+type Seen = Pick<Position, 'rescannedAt'> & Partial<Pick<Position, 'marks' | 'suspectMark'>>;
+
+function backTo(position: Position, { rescannedAt, marks, suspectMark }: Seen): Position {
+  if (!marks) return { ...position, rescannedAt };
+  return {
+    ...position,
+    rescannedAt,
+    marks: position.marks.map((mark, i) => earlier(mark, marks[i] ?? null)),
+    near: null,
+    suspectMark: earlier(position.suspectMark, suspectMark ?? null),
+  };
 }

@@ -1,5 +1,7 @@
 import type { Db } from './db.ts';
+import { isoText } from './iso-text.ts';
 import type { PauseScope } from './pause.ts';
+import { markOf, type Seen, StateMarks } from './state-marks.ts';
 
 export interface Readiness {
   /** Number of the newest migration that was applied. */
@@ -90,17 +92,28 @@ queues AS (
   ) unknown
   WHERE q.queue IS NOT NULL AND q.n < 1000
 ),
-due AS (
-  SELECT k.kind, oldest.queue, oldest.run_at
+marks AS (
+  SELECT m.kind, m.run_at
+  FROM unnest($2::text[], $3::timestamptz[]) m(kind, run_at)
+  WHERE $1::timestamptz <= now()
+),
+oldest AS MATERIALIZED (
+  SELECT k.kind, o.queue, o.run_at
   FROM kinds k
-  CROSS JOIN LATERAL (
+  LEFT JOIN marks m USING (kind)
+  LEFT JOIN LATERAL (
     SELECT j.queue, j.run_at
     FROM millrace.live_jobs j
-    WHERE j.kind = k.kind AND j.status = 'pending'
+    WHERE j.kind = k.kind AND j.status = 'pending' AND j.run_at >= coalesce(m.run_at, '-infinity')
     ORDER BY j.run_at
     LIMIT 1
-  ) oldest
-  WHERE oldest.run_at <= now()
+  ) o ON true
+  WHERE k.kind <> ''
+),
+due AS (
+  SELECT o.kind, o.queue, o.run_at
+  FROM oldest o
+  WHERE o.run_at <= now()
 ),
 unclaimed AS (
   SELECT d.kind, d.queue
@@ -136,11 +149,21 @@ SELECT
     LIMIT 100
   ) AS "unclaimedQueues",
   (
-    SELECT to_char(max(rescanned_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    SELECT ${isoText('max(rescanned_at)')}
     FROM millrace.claim_marks
-  ) AS "lastWorkerAt"`;
+  ) AS "lastWorkerAt",
+  now()::text AS at,
+  coalesce((SELECT jsonb_object_agg(o.kind, ${markOf('o.run_at')}) FROM oldest o), '{}') AS pending`;
 
-/** What keeps jobs from being worked on, in one snapshot. Reads the first pending job of each kind, of at most 1,000. */
-export async function readiness(db: Db): Promise<Readiness & Unclaimed> {
-  return (await db.query<Readiness & Unclaimed>(READINESS)).rows[0] as Readiness & Unclaimed;
+/**
+ * What keeps jobs from being worked on, in one snapshot. Reads the first pending job of each kind, of at most 1,000.
+ *
+ * @param marks what earlier looks of this process have seen. Default: nothing (see stats.ts)
+ */
+export async function readiness(db: Db, marks = new StateMarks()): Promise<Readiness & Unclaimed> {
+  const [at, kinds, runAt] = marks.parameters();
+  const { rows } = await db.query<Readiness & Unclaimed & Seen>(READINESS, [at, kinds, runAt]);
+  const { at: seenAt, pending, ...state } = rows[0] as Readiness & Unclaimed & Seen;
+  marks.saw({ at: seenAt, pending });
+  return state;
 }

@@ -11,8 +11,10 @@ export type Borrow = () => { readonly db: SteadyConnection; giveBack(): void } |
 const LONG_MS = 50;
 /** Of the claim index, from which the first look of a run is taken for long: some 200,000 entries. */
 const LONG_BYTES = 8 * 1024 * 1024;
-/** A long look is followed by this many times its own length without one: it costs a core a twentieth at most. */
+/** A long look is followed by this many times the time of its statements without one: it costs a core a twentieth at most. */
 const REST = 20;
+/** Milliseconds without one at most, after one beside the claims: a rescan also says that there is a worker (readiness.ts, two minutes). */
+const LONGEST_REST_MS = 60_000;
 /** Milliseconds for which a long look that is due waits for a connection. After that it is made between two claims. */
 const PATIENCE_MS = 1_000;
 /** Milliseconds until the next try after a look that failed. */
@@ -52,19 +54,21 @@ export class RescanTiming {
     this.#notBefore = this.#long ? now + REST * ms : now;
   }
 
-  /** Makes one beside the claims. */
-  async beside(look: () => Promise<void>): Promise<void> {
-    const startedAt = performance.now();
+  /** One begins beside the claims: no other does until it has ended. */
+  begins(): void {
     this.#looking = true;
-    try {
-      await look();
-      this.took(performance.now() - startedAt, performance.now());
-    } catch (error) {
-      this.#notBefore = performance.now() + AFTER_FAILURE_MS;
-      throw error;
-    } finally {
-      this.#looking = false;
-    }
+  }
+
+  /** The one beside the claims has ended, and its statements took so long. */
+  ended(ms: number, now: number): void {
+    this.#looking = false;
+    this.took(ms, now);
+    this.#notBefore = Math.min(this.#notBefore, now + LONGEST_REST_MS);
+  }
+
+  failed(now: number): void {
+    this.#looking = false;
+    this.#notBefore = now + AFTER_FAILURE_MS;
   }
 
   #mayBegin(now: number): boolean {

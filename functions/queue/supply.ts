@@ -34,7 +34,7 @@ export const CLAIM_MAX_ROWS = 500;
 /** Bytes of payload that one claim may bring: bounds a message and a worker's memory. */
 const CLAIM_MAX_BYTES = 4 * 1024 * 1024;
 
-/** One slot of so many, and one at least, is for what a look from the beginning brings, while it is on the way beside the claims. */
+/** One slot of so many, and one at least, is for what a look from the beginning has found, while it is claimed beside the others. */
 const RESCAN_SHARE = 10;
 
 /** Given each job at once, before anything else can fail. */
@@ -52,6 +52,8 @@ export class Supply {
   readonly #emit: Emit;
   readonly #borrow: Borrow;
   #reserved = 0;
+  /** A step of a look beside the claims is on its way. */
+  #besides = false;
   /** Whatever the last claims said. */
   #again = false;
 
@@ -68,9 +70,14 @@ export class Supply {
     return !this.#again && this.#cursors.every(({ empty }) => empty);
   }
 
-  /** Slots for what a look from the beginning may bring, which is on the way beside the claims. */
+  /** Slots for what a look from the beginning has found, while the claim of it is on its way beside the others. */
   get reserved(): number {
     return this.#reserved;
+  }
+
+  /** Something is on its way beside the claims: a run had better not end. */
+  get besides(): boolean {
+    return this.#besides;
   }
 
   /** Every queue is asked at once, whatever its last claim said, or one says that is on the way. */
@@ -91,7 +98,7 @@ export class Supply {
   async claim(db: Db, { limit, kinds }: { limit: number; kinds: Kinds }, take: Take): Promise<string | undefined> {
     let wanted = Math.min(limit, CLAIM_MAX_ROWS);
     let suspectQueue: string | undefined;
-    wanted -= this.#rescanBeside({ limit: Math.ceil(wanted / RESCAN_SHARE), kinds }, take);
+    wanted -= this.#beside({ limit: Math.ceil(wanted / RESCAN_SHARE), kinds }, take);
     for (let turn = this.#inTurn(); turn.length > 0 && wanted > 0; ) {
       const asked = await this.#ask(db, turn, { limit: wanted, kinds }, take);
       const now = performance.now();
@@ -123,13 +130,15 @@ export class Supply {
     return asked;
   }
 
-  /** Begins a look that is due and long, if there is a connection for it. Answers how many slots it may fill. */
-  #rescanBeside({ limit, kinds }: { limit: number; kinds: Kinds }, take: Take): number {
-    const cursor = limit > 0 && this.#reserved === 0 && this.#cursors.find((one) => one.isToRescanBeside(kinds));
-    const borrowed = cursor && this.#borrow();
+  /** Goes on with a look that is due and long, if there is a connection for it. Answers how many slots what it has found may fill. */
+  #beside({ limit, kinds }: { limit: number; kinds: Kinds }, take: Take): number {
+    if (limit === 0 || this.#besides) return 0;
+    const cursor = this.#cursors.find((one) => one.stepBeside(kinds) !== undefined);
+    const step = cursor?.stepBeside(kinds);
+    const borrowed = cursor && step && this.#borrow();
     if (!borrowed) return 0;
-    this.#reserved = limit;
-    const look = async (lane: Lane) => {
+    this.#besides = true;
+    const claimed = async (lane: Lane) => {
       const request = { ...lane, token: randomUUID(), limit, kinds, maxBytes: CLAIM_MAX_BYTES };
       const one = transacted(borrowed.db, async (session) => [await claim(session, request)]);
       const { asked, jobs } = await this.#made(request, one);
@@ -137,14 +146,17 @@ export class Supply {
       jobs.forEach(take);
       return asked[0] as Claimed;
     };
-    void cursor
-      .rescanBeside(borrowed.db, look)
+    if (step === 'claim') this.#reserved = limit;
+    const doing: Promise<unknown> =
+      step === 'claim' ? cursor.claimBeside(borrowed.db, claimed) : cursor.lookBeside(borrowed.db);
+    void doing
       .catch((error: unknown) => this.#emit(failureEvent('rescan', error)))
       .finally(() => {
         this.#reserved = 0;
+        this.#besides = false;
         borrowed.giveBack();
       });
-    return limit;
+    return this.#reserved;
   }
 
   /** A job that was reaped twice, to be run with no other in flight. */

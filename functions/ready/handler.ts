@@ -5,8 +5,11 @@ import { ProblemError } from '../lambda/problems.ts';
 import { queryOf } from '../lambda/query.ts';
 import { SCHEMA_VERSION } from '../lambda/schema-version.ts';
 import { readiness } from '../queue/readiness.ts';
+import { StateMarks } from '../queue/state-marks.ts';
 import { type Vitals, vitals } from '../queue/vitals.ts';
 import { readyQuery } from './ready-query.ts';
+
+const marks = new StateMarks();
 
 /**
  * `GET /ready`: 200 while jobs can be put in and worked on, with what a person would look at next: a lag or a kind that
@@ -14,7 +17,7 @@ import { readyQuery } from './ready-query.ts';
  */
 export const handler = databaseHttp('ready', async (event, db) => {
   const { include } = queryOf(event, readyQuery);
-  const state = await resent(() => readiness(db));
+  const state = await resent(() => readiness(db, marks));
   if (state.schemaVersion < SCHEMA_VERSION) {
     throw new ProblemError(
       'schema-outdated',

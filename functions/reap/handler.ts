@@ -4,6 +4,7 @@ import { databaseEnv, readEnv, reapEnv } from '../lambda/env.ts';
 import { createLog } from '../lambda/log.ts';
 import { once } from '../lambda/once.ts';
 import { putMetrics, snakeCased } from '../lambda/telemetry.ts';
+import { StateMarks } from '../queue/state-marks.ts';
 import { LeaseMark } from './lease-mark.ts';
 import { type ReapSummary, tick } from './tick.ts';
 
@@ -12,6 +13,7 @@ const LEAST_MS = 15_000;
 
 const database = once(() => new Database(readEnv(databaseEnv), 'reap'));
 const mark = new LeaseMark();
+const stateMarks = new StateMarks();
 
 /** One tick of the reaper. What failed of it is thrown at the end, all of it. */
 export async function handler(_event: unknown, context: Context): Promise<ReapSummary> {
@@ -27,6 +29,7 @@ export async function handler(_event: unknown, context: Context): Promise<ReapSu
     // Loaded within the tick: contracts that throw must not keep jobs from being taken back.
     contracts: async () => (await import('#contracts')).contracts,
     mark,
+    stateMarks,
     keepDays,
     deadKeepDays,
     keyKeepDays,

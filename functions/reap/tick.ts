@@ -3,6 +3,7 @@ import { prune } from '../queue/prune.ts';
 import { pruneMarks } from '../queue/prune-marks.ts';
 import { readiness } from '../queue/readiness.ts';
 import { rollUp } from '../queue/roll-up.ts';
+import type { StateMarks } from '../queue/state-marks.ts';
 import { stats } from '../queue/stats.ts';
 import { upkeep } from '../queue/upkeep.ts';
 import { xminAge } from '../queue/xmin-age.ts';
@@ -52,6 +53,8 @@ export interface TickOptions extends TakeBackOptions {
   readonly keepDays: number;
   readonly deadKeepDays: number;
   readonly keyKeepDays: number;
+  /** What the ticks before have seen of the queue. Default: nothing. */
+  readonly stateMarks?: StateMarks | undefined;
 }
 
 export interface Ticked {
@@ -66,7 +69,7 @@ export interface Ticked {
  * the others from running; never rejects.
  */
 export async function tick(options: TickOptions): Promise<Ticked> {
-  const { db, keepDays, deadKeepDays, keyKeepDays, timeLeft } = options;
+  const { db, keepDays, deadKeepDays, keyKeepDays, stateMarks, timeLeft } = options;
   const done = { ...NOTHING };
   const measured: Metrics = {};
   const failures = await inTurn({
@@ -88,13 +91,13 @@ export async function tick(options: TickOptions): Promise<Ticked> {
       done.prunedMarks = await pruneMarks(db);
     },
     measureJobs: async () => {
-      const { kinds } = await stats(db);
+      const { kinds } = await stats(db, stateMarks);
       measured.JobsPending = [sum(kinds.map((kind) => kind.pending)), 'Count'];
       measured.JobsDead = [sum(kinds.map((kind) => kind.dead)), 'Count'];
       measured.OldestDueAge = [Math.max(0, ...kinds.map((kind) => kind.oldestDueSeconds)), 'Seconds'];
     },
     measureClaims: async () => {
-      measured.KindsUnclaimed = [(await readiness(db)).kindsUnclaimed, 'Count'];
+      measured.KindsUnclaimed = [(await readiness(db, stateMarks)).kindsUnclaimed, 'Count'];
     },
     measureHorizon: async () => {
       measured.XminAge = [await xminAge(db), 'Count'];

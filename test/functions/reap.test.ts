@@ -168,7 +168,8 @@ describe('reap', () => {
 
   test('hands CloudWatch what there is, and what it did', async ({ tick, db }) => {
     vi.stubEnv('JOB_QUEUE', 'Shop-Jobs');
-    await pendingJob(db, { dueInSeconds: -90 });
+    // Of a kind that the ticks before have not seen: they begin where they saw the first job of a kind.
+    await pendingJob(db, { dueInSeconds: -90, kind: 'never.seen' });
     await pendingJob(db, { dueInSeconds: 90, kind: 'not.due' });
     await pendingJob(db, { kind: 'claimed', queue: 'served' });
     await openPosition(db, 'served', new Map([['claimed', 30]]));
@@ -184,7 +185,7 @@ describe('reap', () => {
         ['JobsPending', 4, 'Count'],
         ['JobsDead', 2, 'Count'],
         ['OldestDueAge', expect.any(Number), 'Seconds'],
-        // Nobody claims test.kind; what was taken back is not due yet.
+        // Nobody claims never.seen; what was taken back is not due yet.
         ['KindsUnclaimed', 1, 'Count'],
         ['XminAge', expect.any(Number), 'Count'],
       ].map(([name, value, unit]) => ({ name, value, unit, queue: 'Shop-Jobs' })),

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { claimSuspect } from '../../functions/queue/claim-suspect.ts';
 import type { Db } from '../../functions/queue/db.ts';
 import { firstLease } from '../../functions/queue/first-lease.ts';
+import { LookBehind } from '../../functions/queue/look-behind.ts';
 import { reap } from '../../functions/queue/reap.ts';
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
 import { openClient } from '../support/database.ts';
@@ -89,4 +90,22 @@ test('suspects that have gone cost nothing to who knows from where on there may 
   expect(
     await entriesOf(counted, (on) => claimSuspect(on, { ...request, token: randomUUID() })),
   ).toBeGreaterThanOrEqual(MANY);
+});
+
+test('a slice of a look behind the marks walks what is in it, and all of them walk each entry once', async ({
+  db,
+  counted,
+}) => {
+  await gone(db, 'run_at', `clock_timestamp() - interval '1 hour' + n * interval '1 ms'`);
+  const { rows } = await db.query<{ at: string }>(
+    `SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS at`,
+  );
+  const until = Array(11).fill(rows[0]?.at);
+  const rescannedAt = rows[0]?.at as string;
+  const look = new LookBehind({ queue: 'default', kinds: KINDS, until, rescannedAt });
+  expect(await entriesOf(counted, (on) => look.next(on))).toBeLessThan(FEW);
+  let rest = 0;
+  while (!look.done) rest += await entriesOf(counted, (on) => look.next(on));
+  expect(rest).toBeGreaterThanOrEqual(MANY);
+  expect(rest).toBeLessThan(1.1 * MANY);
 });

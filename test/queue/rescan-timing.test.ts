@@ -44,36 +44,87 @@ function taking(db: Db, limit = 10): { ids: string[]; claim(lane: Lane): Promise
   };
 }
 
+/** Claims until a look beside them is due. */
+async function lookDue(cursor: QueueCursor, db: Db): Promise<void> {
+  await expect.poll(() => claimAt(cursor, db).then(() => cursor.stepBeside(KINDS))).toBe('look');
+}
+
+/** Makes all slices of a look, without their rests. */
+async function lookedThrough(cursor: QueueCursor, db: Db): Promise<void> {
+  for (let done = false; !done; ) done = await cursor.lookBeside(db);
+}
+
 describe('beside the claims', () => {
   test('a long look finds what lies behind the marks, while claims go on from them', async ({ db }) => {
     await nearlyDue(db);
     const late = await pendingJob(db, BEHIND);
     const cursor = new QueueCursor('default', KINDS, longRescan());
-    await expect
-      .poll(async () => {
-        expect(await claimAt(cursor, db)).toEqual([]);
-        return cursor.isToRescanBeside(KINDS);
-      })
-      .toBe(true);
+    await lookDue(cursor, db);
     const fresh = await pendingJob(db);
+    await cursor.lookBeside(db);
+    expect(cursor.stepBeside(KINDS), 'it rests after a slice').toBeUndefined();
+    const meanwhile = await claimAt(cursor, db);
+    expect(meanwhile.map(({ id }) => id)).toEqual([fresh.id]);
+    await lookedThrough(cursor, db);
+    expect(cursor.stepBeside(KINDS)).toBe('claim');
+    expect(await claimAt(cursor, db), 'claims do not wait for it').toEqual([]);
     const taken = taking(db);
-    const looking = cursor.rescanBeside(db, taken.claim);
-    expect(cursor.isToRescanBeside(KINDS), 'one at a time').toBe(false);
-    const meanwhile = await claimAt(cursor, db, { limit: 1 });
-    await looking;
-    expect([...taken.ids, ...meanwhile.map(({ id }) => id)].sort()).toEqual([late.id, fresh.id].sort());
-    expect(taken.ids).toContain(late.id);
+    await cursor.claimBeside(db, taken.claim);
+    expect(taken.ids).toEqual([late.id]);
     expect(await claimAt(cursor, db)).toEqual([]);
-    expect(cursor.isToRescanBeside(KINDS)).toBe(false);
+    expect(cursor.stepBeside(KINDS)).toBeUndefined();
+  });
+
+  test('one that finds nothing leaves the claims where they are, and is the rescan of all', async ({ db }) => {
+    await nearlyDue(db);
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await lookDue(cursor, db);
+    await lookedThrough(cursor, db);
+    expect(cursor.stepBeside(KINDS)).toBeUndefined();
+    const behind = await pendingJob(db, BEHIND);
+    expect(await claimAt(cursor, db)).toEqual([]);
+    expect(await claimAt(new QueueCursor('default', KINDS), db), 'nor does a run that begins then').toEqual([]);
+    await db.query(`UPDATE millrace.claim_marks SET rescanned_at = now() - interval '31 seconds'`);
+    expect((await claimAt(new QueueCursor('default', KINDS), db)).map(({ id }) => id)).toEqual([behind.id]);
+  });
+
+  test('until it has ended, a run that begins does so where the last one came to', async ({ db }) => {
+    await nearlyDue(db);
+    const late = await pendingJob(db, BEHIND);
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await lookDue(cursor, db);
+    await cursor.lookBeside(db);
+    expect(await claimAt(new QueueCursor('default', KINDS), db)).toEqual([]);
+    await lookedThrough(cursor, db);
+    const taken = taking(db);
+    await cursor.claimBeside(db, taken.claim);
+    expect(taken.ids).toEqual([late.id]);
+  });
+
+  test('two workers look at once, of whom one began: each job is taken once', async ({ db }) => {
+    await nearlyDue(db);
+    const cursors = [new QueueCursor('default', KINDS, longRescan()), new QueueCursor('default', KINDS, longRescan())];
+    for (const cursor of cursors) expect(await claimAt(cursor, db)).toEqual([]);
+    const late = [await pendingJob(db, BEHIND), await pendingJob(db, { ...BEHIND, priority: 3 })];
+    const ids: string[] = [];
+    for (const cursor of cursors) await lookDue(cursor, db);
+    for (const cursor of cursors) await lookedThrough(cursor, db);
+    for (const cursor of cursors) {
+      const taken = taking(db);
+      if (cursor.stepBeside(KINDS) === 'claim') await cursor.claimBeside(db, taken.claim);
+      ids.push(...taken.ids, ...(await claimAt(cursor, db)).map(({ id }) => id));
+    }
+    expect(ids.sort()).toEqual(late.map(({ id }) => id).sort());
   });
 
   test('where more lies than it may bring, the claims go back to it', async ({ db }) => {
     await nearlyDue(db);
     const late = [await pendingJob(db, BEHIND), await pendingJob(db, BEHIND), await pendingJob(db, BEHIND)];
     const cursor = new QueueCursor('default', KINDS, longRescan());
-    await expect.poll(() => claimAt(cursor, db).then(() => cursor.isToRescanBeside(KINDS))).toBe(true);
+    await lookDue(cursor, db);
+    await lookedThrough(cursor, db);
     const taken = taking(db, 1);
-    await cursor.rescanBeside(db, taken.claim);
+    await cursor.claimBeside(db, taken.claim);
     expect(taken.ids.length).toBe(1);
     const rest = await claimAt(cursor, db);
     expect([...taken.ids, ...rest.map(({ id }) => id)].sort()).toEqual(late.map(({ id }) => id).sort());
@@ -81,11 +132,33 @@ describe('beside the claims', () => {
 
   test('what it has seen is there for a run that begins then', async ({ db }) => {
     await nearlyDue(db);
+    await pendingJob(db, BEHIND);
     const cursor = new QueueCursor('default', KINDS, longRescan());
-    await expect.poll(() => claimAt(cursor, db).then(() => cursor.isToRescanBeside(KINDS))).toBe(true);
-    await cursor.rescanBeside(db, taking(db).claim);
+    await lookDue(cursor, db);
+    await lookedThrough(cursor, db);
+    await cursor.claimBeside(db, taking(db).claim);
     await pendingJob(db, BEHIND);
     expect(await claimAt(new QueueCursor('default', KINDS), db)).toEqual([]);
+  });
+
+  test('a suspect that lies behind is told of by the next claim', async ({ db }) => {
+    await nearlyDue(db);
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await lookDue(cursor, db);
+    await pendingJob(db, { ...BEHIND, attempts: 2, reaps: 2 });
+    await lookedThrough(cursor, db);
+    expect(cursor.stepBeside(KINDS)).toBe('claim');
+    const taken = taking(db);
+    await cursor.claimBeside(db, taken.claim);
+    expect(taken.ids).toEqual([]);
+    const of = { limit: 10, kinds: KINDS };
+    const claimed = await claim(db, {
+      ...of,
+      ...(await cursor.lane(db, of)),
+      token: randomUUID(),
+      maxBytes: 4_000_000,
+    });
+    expect(claimed.suspectDue).toBe(true);
   });
 });
 
@@ -114,7 +187,7 @@ async function suppliedUntil(supply: Supply, db: Db, when: () => boolean, limit 
     await supply.claim(db, { limit, kinds: KINDS }, ({ id }) => taken.push(id));
     return when();
   });
-  await until(() => supply.reserved === 0);
+  await until(() => !supply.besides);
   return taken;
 }
 
@@ -130,22 +203,22 @@ test.for([
     const other = connectionTo(own.url);
     let lent = 0;
     let back = 0;
+    let most = 0;
     const supply = new Supply(
       ['default'],
       KINDS,
-      () => {},
+      () => {
+        most = Math.max(most, supply.reserved);
+      },
       () => {
         lent++;
         return { db: other, giveBack: () => back++ };
       },
     );
-    let most = 0;
-    const looked = () => {
-      most = Math.max(most, supply.reserved);
-      return back > 0;
-    };
-    const taken = await suppliedUntil(supply, own.pool, looked, slots);
-    expect({ taken, lent, back, most }).toEqual({ taken: [late.id], lent: 1, back: 1, most: some });
+    const taken = await suppliedUntil(supply, own.pool, () => most > 0 && !supply.besides, slots);
+    expect({ taken, most }).toEqual({ taken: [late.id], most: some });
+    expect(back).toBe(lent);
+    expect(lent, 'the connection is given back after each slice').toBeGreaterThan(10);
     await other.close();
   },
 );
@@ -213,11 +286,28 @@ describe('when a look may begin', () => {
     expect([at + 2000, at + 3000, at + 3001].map((now) => look.mayBeBetween(now))).toEqual([false, false, true]);
   });
 
-  test('after one that failed the next is made, but not at once', async () => {
-    const look = longRescan();
-    await expect(look.beside(() => Promise.reject(new Error('no connection')))).rejects.toThrow('no connection');
-    const now = performance.now();
-    expect([now, now + 10_001].map((later) => look.mayBeBeside(later))).toEqual([false, true]);
+  test('one at a time, and after one that failed the next is made, but not at once', () => {
+    const look = new RescanTiming();
+    look.took(100, at);
+    look.begins();
+    expect([look.mayBeBeside(at + 2000), look.mayBeBetween(at + 4000)]).toEqual([false, false]);
+    look.failed(at + 4000);
+    expect([at + 4000, at + 14_000].map((now) => look.mayBeBeside(now))).toEqual([false, true]);
+  });
+
+  test('one that has ended counts by the time of its statements', () => {
+    const look = new RescanTiming();
+    look.took(100, at);
+    look.begins();
+    look.ended(200, at + 10_000);
+    expect([at + 13_999, at + 14_000].map((now) => look.mayBeBeside(now))).toEqual([false, true]);
+  });
+
+  test('the next one beside the claims is at most a minute later', () => {
+    const look = new RescanTiming();
+    look.begins();
+    look.ended(7000, at);
+    expect([at + 59_999, at + 60_000].map((now) => look.mayBeBeside(now))).toEqual([false, true]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { StateMarks } from '../../../functions/queue/state-marks.ts';
 import { LeaseMark } from '../../../functions/reap/lease-mark.ts';
 import { tick } from '../../../functions/reap/tick.ts';
 import { silent } from '../../lifecycle/ground.ts';
@@ -9,6 +10,7 @@ const EVERY_MS = 60_000;
 export function keepUp(databaseUrl: string): () => Promise<void> {
   const pool = openPool(databaseUrl, 1);
   const mark = new LeaseMark();
+  const stateMarks = new StateMarks();
   const failures: unknown[] = [];
   const tickOnce = async () => {
     const ticked = await tick({
@@ -16,6 +18,7 @@ export function keepUp(databaseUrl: string): () => Promise<void> {
       log: silent,
       contracts: async () => ({}),
       mark,
+      stateMarks,
       keepDays: 7,
       deadKeepDays: 30,
       keyKeepDays: 7,

@@ -1,0 +1,111 @@
+import type pg from 'pg';
+import type { Db } from '../../functions/queue/db.ts';
+import { openPosition } from '../../functions/queue/marks.ts';
+import { readiness } from '../../functions/queue/readiness.ts';
+import { StateMarks } from '../../functions/queue/state-marks.ts';
+import { stats } from '../../functions/queue/stats.ts';
+import { pendingJob, processingJob } from '../support/factories.ts';
+import { describe, expect, openClient, test } from '../support/fixtures.ts';
+import { costOf } from './pages.ts';
+
+const KIND = 'test.kind';
+
+async function stateOf(db: Db, marks?: StateMarks) {
+  const { kinds } = await stats(db, marks);
+  const { lagSeconds, unclaimedKinds } = await readiness(db, marks);
+  return {
+    ages: kinds.map(({ kind, processing, oldestDueSeconds }) => [kind, processing, Math.floor(oldestDueSeconds)]),
+    lagSeconds: Math.floor(lagSeconds),
+    unclaimedKinds,
+  };
+}
+
+test('looks from where the last one ended see what one from the beginning sees', async ({ db }) => {
+  const marks = new StateMarks();
+  const same = async () => expect(await stateOf(db, marks)).toEqual(await stateOf(db));
+  await same();
+  await pendingJob(db, { kind: 'a', dueInSeconds: -3600 });
+  await processingJob(db, { kind: 'b', leaseExpiredSecondsAgo: 600 });
+  await same();
+  await same();
+  await db.query('DELETE FROM millrace.live_jobs');
+  await same();
+  await pendingJob(db, { kind: 'a', dueInSeconds: -10 });
+  await pendingJob(db, { kind: 'b', dueInSeconds: 100 });
+  await pendingJob(db, { kind: 'c', dueInSeconds: -7200 });
+  await processingJob(db, { kind: 'd', leaseExpiredSecondsAgo: 10 });
+  await processingJob(db, { kind: 'd', leaseSeconds: 900 });
+  await same();
+  await pendingJob(db, { kind: 'b', dueInSeconds: -1 });
+  await same();
+  await openPosition(
+    db,
+    'default',
+    new Map([
+      ['b', 30],
+      ['z', 30],
+    ]),
+  );
+  await same();
+});
+
+describe('what was put behind the marks by hand', () => {
+  const behind = async (db: Db, marks: StateMarks) => {
+    await pendingJob(db, { dueInSeconds: -5 });
+    await stateOf(db, marks);
+    await pendingJob(db, { dueInSeconds: -3600 });
+    return (await stateOf(db, marks)).lagSeconds;
+  };
+
+  test('is seen by the next look from the beginning', async ({ db }) => {
+    const marks = new StateMarks();
+    expect(await behind(db, marks)).toBeLessThan(60);
+    expect((await stateOf(db)).lagSeconds).toBeGreaterThan(3000);
+  });
+
+  test('each look is from the beginning when that is due', async ({ db }) => {
+    expect(await behind(db, new StateMarks(0))).toBeGreaterThan(3000);
+  });
+
+  test('a look is from the beginning where the database’s clock was set back', async ({ db }) => {
+    const marks = new StateMarks();
+    await behind(db, marks);
+    marks.saw({ at: '2999-01-01T00:00:00Z', pending: {} });
+    expect((await stateOf(db, marks)).lagSeconds).toBeGreaterThan(3000);
+  });
+});
+
+test('a look from a mark does not walk what has flowed by since vacuum was kept away', async ({
+  own: { pool: db, url },
+}) => {
+  const many = 3000;
+  const [pinning, client] = [await openClient(url), await openClient(url)];
+  const entries = (verb: (on: Db) => Promise<unknown>) => entriesOf(client, verb);
+  try {
+    await pinning.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await pinning.query('SELECT count(*) FROM millrace.live_jobs');
+    await openPosition(db, 'default', new Map([[KIND, 30]]));
+    await db.query(
+      `INSERT INTO millrace.live_jobs (id, kind, run_at)
+       SELECT millrace.uuidv7(), $1, now() - interval '1 hour' FROM generate_series(1, ${many})`,
+      [KIND],
+    );
+    await db.query(
+      `UPDATE millrace.live_jobs
+       SET status = 'processing', attempts = 1, locked_by = id, locked_until = now() - interval '50 minutes'`,
+    );
+    await db.query('DELETE FROM millrace.live_jobs');
+    await pendingJob(db, { kind: KIND, dueInSeconds: -1 });
+    await processingJob(db, { kind: KIND });
+    const marks = new StateMarks();
+    expect(await entries((on) => stats(on, marks))).toBeGreaterThan(2 * many);
+    expect(await entries((on) => stats(on, marks))).toBeLessThan(100);
+    expect(await entries((on) => readiness(on, marks))).toBeLessThan(100);
+  } finally {
+    await Promise.all([pinning.end(), client.end()]);
+  }
+});
+
+async function entriesOf(client: pg.Client, verb: (db: Db) => Promise<unknown>): Promise<number> {
+  return (await costOf(client, 'force_custom_plan', verb)).entries;
+}
