@@ -41,8 +41,8 @@ export { type Connect, type Connection, RunFailedError, type RunOptions, type Ru
 // Fire: what recurs is put in by the run itself. firing.ts watches the clock, declare.ts tells the database which schedules there
 // are, fire-times.ts says when they fire and due-times.ts which of that is due, fire.ts is the statement.
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, rescan-timing.ts says
-// when one is looked through from the beginning, claim.ts is the statement; close-held.ts sees that enqueues do not hold it for
-// ever; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
+// when one is looked through from the beginning, look-behind.ts does so beside the claims if that is long; aged-share.ts says how many
+// go to the oldest, claim.ts is the statement; close-held.ts sees that enqueues do not hold it for ever; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
 // Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts) within what is
 // around it (middleware.ts), with transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost
 // claim. What it says of its progress is gathered by progress-board.ts and written by progress.ts.
@@ -69,6 +69,8 @@ export { get } from './get.ts';
 export { type Listing, list, type Page } from './list.ts';
 export { COUNT_LIMIT, type Counts, counts } from './counts.ts';
 export type { Filter } from './list-filter.ts';
+// state-marks.ts is for who asks again and again.
+export { StateMarks } from './state-marks.ts';
 export { stats } from './stats.ts';
 export { readiness } from './readiness.ts';
 export { listSchedules, type ScheduleView } from './list-schedules.ts';

@@ -49,9 +49,10 @@ export interface LookBehindOptions {
 
 /**
  * A look for jobs that no mark leads to, from the marks back to the beginning, in slices of `run_at` with rests between them. It
- * only reads, and passes paused kinds: a resume is looked back for by each claim. In one piece it would take a core for seconds where vacuum has been kept away for millions of jobs: half a
- * microsecond for each (measured), and what shares the core with it waits. How many lie in a slice is known only afterwards, so each
- * is twice as long as the one before if that was quick, and half as long if it was slow.
+ * only reads, and passes paused kinds: a resume is looked back for by each claim. In one piece it would take a core for seconds
+ * where vacuum has been kept away for millions of jobs, half a microsecond for each (measured), and what shares the core with it
+ * waits. How many lie in a slice is known only afterwards, so each is twice as long as the one before if that was quick, and half
+ * as long if it was slow.
  */
 export class LookBehind {
   readonly options: LookBehindOptions;

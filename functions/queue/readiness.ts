@@ -152,7 +152,7 @@ SELECT
     SELECT ${isoText('max(rescanned_at)')}
     FROM millrace.claim_marks
   ) AS "lastWorkerAt",
-  now()::text AS at,
+  ${isoText('now()')} AS at,
   coalesce((SELECT jsonb_object_agg(o.kind, ${markOf('o.run_at')}) FROM oldest o), '{}') AS pending`;
 
 /**

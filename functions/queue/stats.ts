@@ -1,4 +1,5 @@
 import type { Db } from './db.ts';
+import { isoText } from './iso-text.ts';
 import { markOf, StateMarks } from './state-marks.ts';
 
 export const COUNTED_EVENTS = [
@@ -103,7 +104,7 @@ SELECT
   coalesce(greatest(0, extract(epoch FROM now() - oldest.run_at)), 0)::float8 AS oldest_due_seconds,
   ${markOf('oldest.run_at')} AS pending_mark,
   ${markOf('(SELECT min(first) FROM running)')} AS lease_mark,
-  now()::text AS seen_at
+  ${isoText('now()')} AS seen_at
 FROM kinds
 LEFT JOIN (SELECT kind, jsonb_object_agg(event, n) AS totals FROM totals GROUP BY kind) counted USING (kind)
 LEFT JOIN running USING (kind)
