@@ -1,6 +1,6 @@
 import { LATE_COMMIT_SECONDS } from './claim.ts';
 import type { Db } from './db.ts';
-import { isoText } from './iso-text.ts';
+import { ISO } from './iso.ts';
 import { type ClaimedJob, type ClaimedRow, claimedJob } from './job.ts';
 import type { Kinds } from './marks.ts';
 
@@ -38,8 +38,8 @@ claimed AS (
   RETURNING j.*
 )
 SELECT c.id, c.kind, c.priority, c.subject, c.attempts, c.max_attempts, c.reaps,
-       ${isoText('c.run_at')} AS run_at,
-       ${isoText('c.created_at')} AS created_at,
+       to_char(c.run_at AT TIME ZONE 'UTC', ${ISO}) AS run_at,
+       to_char(c.created_at AT TIME ZONE 'UTC', ${ISO}) AS created_at,
        (extract(epoch FROM c.started_at - c.run_at) * 1000)::float8 AS waited_ms,
        p.payload, c.request_id, c.traceparent
 FROM claimed c

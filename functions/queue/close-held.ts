@@ -1,7 +1,7 @@
 import { aroundBlocked, type Patience } from './around-blocked.ts';
 import { LATE_COMMIT_SECONDS } from './claim.ts';
 import type { Db } from './db.ts';
-import { isoText } from './iso-text.ts';
+import { ISO } from './iso.ts';
 import type { JobId } from './job.ts';
 import type { Kinds, Position } from './marks.ts';
 import { UNPAUSED } from './unpaused.ts';
@@ -33,7 +33,7 @@ free AS MATERIALIZED (
   FOR UPDATE SKIP LOCKED
 )
 SELECT due.id,
-       ${isoText('least(now(), p.mark + make_interval(secs => $5))')} AS "runAt"
+       to_char(least(now(), p.mark + make_interval(secs => $5)) AT TIME ZONE 'UTC', ${ISO}) AS "runAt"
 FROM lane l
 CROSS JOIN unnest('{5,4,3,2,1,0,-1,-2,-3,-4,-5}'::smallint[], $3::timestamptz[]) p(priority, mark)
 CROSS JOIN LATERAL (
@@ -47,7 +47,7 @@ CROSS JOIN LATERAL (
   LIMIT $4
 ) due
 UNION ALL
-SELECT s.id, ${isoText('now()')}
+SELECT s.id, to_char(now() AT TIME ZONE 'UTC', ${ISO})
 FROM suspects s
 WHERE s.id NOT IN (SELECT f.id FROM free f)`;
 

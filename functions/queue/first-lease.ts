@@ -1,5 +1,5 @@
 import type { Db } from './db.ts';
-import { isoText } from './iso-text.ts';
+import { ISO } from './iso.ts';
 
 /** Seconds for which a claim or a settle that sets a lease may take until it is committed. A statement has ten. */
 const LEASE_COMMIT_SECONDS = 15;
@@ -16,7 +16,7 @@ WITH first AS (
 mark AS (
   SELECT coalesce((SELECT f.locked_until FROM first f), now()) - make_interval(secs => $2) AS at
 )
-SELECT ${isoText('m.at')} AS mark
+SELECT to_char(m.at AT TIME ZONE 'UTC', ${ISO}) AS mark
 FROM mark m`;
 
 /**

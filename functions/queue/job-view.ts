@@ -1,3 +1,4 @@
+import { ISO } from './iso.ts';
 import type { AttemptError, JobId, Status } from './job.ts';
 
 /** What is shown of a job outside, named as on the wire. Times are ISO 8601, UTC, with microseconds. */
@@ -41,14 +42,14 @@ export interface ListedJob extends JobView {
 /** Fixed text for the select lists of get.ts and list.ts; `j` is a row of millrace.jobs, with payload and result or without. */
 export const VIEW_COLUMNS = `
   j.id, j.kind, j.queue, j.subject, j.status, j.priority, j.attempts, j.max_attempts,
-  to_char(j.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS run_at,
-  to_char(j.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at,
-  to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS started_at,
-  to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS finished_at,
-  to_char(j.cancel_requested_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS cancel_requested_at,
+  to_char(j.run_at AT TIME ZONE 'UTC', ${ISO}) AS run_at,
+  to_char(j.created_at AT TIME ZONE 'UTC', ${ISO}) AS created_at,
+  to_char(j.started_at AT TIME ZONE 'UTC', ${ISO}) AS started_at,
+  to_char(j.finished_at AT TIME ZONE 'UTC', ${ISO}) AS finished_at,
+  to_char(j.cancel_requested_at AT TIME ZONE 'UTC', ${ISO}) AS cancel_requested_at,
   j.idempotency_key, j.unique_key, j.request_id,
   CASE WHEN j.progress IS NOT NULL THEN jsonb_build_object(
     'fraction', j.progress,
     'note', j.progress_note,
-    'updated_at', to_char(j.progress_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    'updated_at', to_char(j.progress_at AT TIME ZONE 'UTC', ${ISO})
   ) END AS progress`;

@@ -1,4 +1,5 @@
 import type { Db } from './db.ts';
+import { ISO } from './iso.ts';
 import type { JobId } from './job.ts';
 import type { CatchUp, Overlap } from './schedule.ts';
 
@@ -34,10 +35,10 @@ SELECT s.name, s.cron, s.every, s.zone, s.kind, s.queue, s.catch_up, s.overlap,
          FROM millrace.pauses p
          WHERE p.scope = 'schedule' AND p.name = s.name AND p.resumed_at IS NULL
        ) AS paused,
-       to_char(s.next_fire_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS next_fire_at,
-       to_char(s.last_fire_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS last_fire_at,
+       to_char(s.next_fire_at AT TIME ZONE 'UTC', ${ISO}) AS next_fire_at,
+       to_char(s.last_fire_at AT TIME ZONE 'UTC', ${ISO}) AS last_fire_at,
        s.last_outcome, s.last_job_id,
-       to_char(s.declared_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS declared_at
+       to_char(s.declared_at AT TIME ZONE 'UTC', ${ISO}) AS declared_at
 FROM millrace.schedules s
 ORDER BY s.name`;
 

@@ -1,6 +1,6 @@
 import { earlier } from './advance.ts';
 import type { Db } from './db.ts';
-import { isoText } from './iso-text.ts';
+import { ISO } from './iso.ts';
 import type { Kinds, Marks } from './marks.ts';
 import { UNPAUSED } from './unpaused.ts';
 
@@ -8,6 +8,9 @@ import { UNPAUSED } from './unpaused.ts';
 const SLICE_MS = 50;
 /** Milliseconds of `run_at` in the first slice. */
 const FIRST_SPAN_MS = 10_000;
+const LEAST_SPAN_MS = 1_000;
+/** A slice is no shorter than this share of how far the look has come: however slow a database answers, it comes to its end. */
+const LEAST_SHARE = 1 / 16;
 /** From here on a slice goes to the beginning of time. */
 const LONGEST_SPAN_MS = 86_400_000;
 const BEGINNING = Number.NEGATIVE_INFINITY;
@@ -16,7 +19,7 @@ const REST = 4;
 
 const SLICE = `
 WITH ${UNPAUSED}
-SELECT p.priority, ${isoText('due.run_at')} AS "runAt"
+SELECT p.priority, to_char(due.run_at AT TIME ZONE 'UTC', ${ISO}) AS "runAt"
 FROM lane l
 CROSS JOIN unnest('{5,4,3,2,1,0,-1,-2,-3,-4,-5}'::smallint[], $3::timestamptz[]) p(priority, until)
 CROSS JOIN LATERAL (
@@ -63,6 +66,7 @@ export class LookBehind {
   walkedMs = 0;
   /** Milliseconds of the monotonic clock. */
   restUntil = 0;
+  readonly #start: number;
   #until: number;
   #spanMs = FIRST_SPAN_MS;
 
@@ -71,7 +75,8 @@ export class LookBehind {
     this.found = [...options.until];
     const known = options.until.filter((mark) => mark !== null).map((mark) => Date.parse(mark));
     // A millisecond that a mark's microseconds lie in ends with the next one.
-    this.#until = known.length > 0 ? Math.max(...known) + 1 : BEGINNING;
+    this.#start = known.length > 0 ? Math.max(...known) + 1 : BEGINNING;
+    this.#until = this.#start;
   }
 
   get done(): boolean {
@@ -81,6 +86,7 @@ export class LookBehind {
   /** Looks through the next slice. */
   async next(db: Db): Promise<void> {
     const { queue, kinds, until } = this.options;
+    this.#spanMs = Math.max(this.#spanMs, LEAST_SPAN_MS, (this.#start - this.#until) * LEAST_SHARE);
     const from = this.#spanMs > LONGEST_SPAN_MS ? BEGINNING : this.#until - this.#spanMs;
     const startedAt = performance.now();
     const { rows } = await db.query<{ priority: number; runAt: string }>(SLICE, [

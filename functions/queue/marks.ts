@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { earlier, FROM_THE_BEGINNING } from './advance.ts';
 import type { Db } from './db.ts';
-import { isoText } from './iso-text.ts';
+import { ISO } from './iso.ts';
 
 /** Kinds a worker has, each with its lease in seconds (the kind's timeout plus a margin). */
 export type Kinds = ReadonlyMap<string, number>;
@@ -37,24 +37,17 @@ const TAKE = `
 INSERT INTO millrace.claim_marks AS m (queue, kinds_hash, kinds, marks, rescanned_at)
 VALUES ($1, $2, $3, array_fill('-infinity'::timestamptz, '{11}'), now())
 ON CONFLICT (queue, kinds_hash) DO UPDATE
-SET marks = excluded.marks, rescanned_at = excluded.rescanned_at
+SET marks = CASE WHEN $5 AND m.rescanned_at <= now() THEN m.marks ELSE excluded.marks END, rescanned_at = excluded.rescanned_at
 WHERE m.rescanned_at <= now() - make_interval(secs => $4) OR m.rescanned_at > now() + make_interval(secs => $4)
-RETURNING ${isoText('m.rescanned_at')} AS rescanned_at`;
-
-const TAKE_BESIDE = `
-UPDATE millrace.claim_marks m
-SET rescanned_at = now()
-WHERE m.queue = $1 AND m.kinds_hash = $2
-  AND (m.rescanned_at <= now() - make_interval(secs => $3) OR m.rescanned_at > now() + make_interval(secs => $3))
-RETURNING ${isoText('m.rescanned_at')} AS rescanned_at`;
+RETURNING to_char(m.rescanned_at AT TIME ZONE 'UTC', ${ISO}) AS rescanned_at`;
 
 const READ = `
 SELECT ARRAY(
-         SELECT ${isoText("nullif(u.mark, '-infinity')")}
+         SELECT to_char(nullif(u.mark, '-infinity') AT TIME ZONE 'UTC', ${ISO})
          FROM unnest(m.marks) WITH ORDINALITY u(mark, place)
          ORDER BY u.place
        ) AS marks,
-       ${isoText('m.rescanned_at')} AS rescanned_at
+       to_char(m.rescanned_at AT TIME ZONE 'UTC', ${ISO}) AS rescanned_at
 FROM millrace.claim_marks m
 WHERE m.queue = $1 AND m.kinds_hash = $2`;
 
@@ -62,7 +55,7 @@ WHERE m.queue = $1 AND m.kinds_hash = $2`;
 const PUBLISH = `
 UPDATE millrace.claim_marks m
 SET marks = ARRAY(
-  SELECT greatest(u.published, u.mark)
+  SELECT CASE WHEN $5 THEN least(u.published, u.mark) ELSE greatest(u.published, u.mark) END
   FROM unnest(m.marks, $4::timestamptz[]) WITH ORDINALITY u(published, mark, place)
   ORDER BY u.place)
 WHERE m.queue = $1 AND m.kinds_hash = $2 AND m.rescanned_at = $3`;
@@ -87,34 +80,43 @@ export async function rescan(db: Db, queue: string, kinds: Kinds, position: Posi
  * The same for a look beside the claims, which takes its time: until it publishes, others go on from their marks, and those that begin
  * then from where the rescan before it came to. `taken`: this worker is to make it.
  */
-export async function takeBeside(
-  db: Db,
-  queue: string,
-  kinds: Kinds,
-  { rescannedAt }: Position,
-): Promise<{ taken: boolean; rescannedAt: string }> {
-  const key = [queue, hashOf(kinds)];
-  const taken = await db.query<{ rescanned_at: string }>(TAKE_BESIDE, [...key, RESCAN_SECONDS]);
-  const { rows } = taken.rows[0] ? taken : await db.query<{ rescanned_at: string }>(READ, key);
-  return { taken: taken.rows.length > 0, rescannedAt: rows[0]?.rescanned_at ?? rescannedAt };
+export function takeBeside(db: Db, queue: string, kinds: Kinds): Promise<{ taken: boolean; rescannedAt: string }> {
+  return takeOrRead(db, queue, kinds, true);
 }
 
 /**
  * Lets runs that begin later start at these marks. After the first claim that follows a rescan, and when a run ends.
- * Only with the kinds that the position was opened with: a claim of fewer passes rows of the others.
+ * Only with the kinds that the position was opened with: a claim of fewer passes rows of the others. `back`: they lie behind what is
+ * published, since a look has found something there.
  */
-export async function publish(db: Db, queue: string, kinds: Kinds, position: Position): Promise<void> {
-  await db.query(PUBLISH, [queue, hashOf(kinds), position.rescannedAt, position.marks]);
+export async function publish(
+  db: Db,
+  queue: string,
+  kinds: Kinds,
+  { rescannedAt, marks }: Pick<Position, 'rescannedAt' | 'marks'>,
+  { back = false } = {},
+): Promise<void> {
+  await db.query(PUBLISH, [queue, hashOf(kinds), rescannedAt, marks, back]);
 }
 
-async function takeOrRead(db: Db, queue: string, kinds: Kinds): Promise<Pick<Position, 'marks' | 'rescannedAt'>> {
+async function takeOrRead(
+  db: Db,
+  queue: string,
+  kinds: Kinds,
+  keep = false,
+): Promise<Pick<Position, 'marks' | 'rescannedAt'> & { readonly taken: boolean }> {
   const key = [queue, hashOf(kinds)];
-  const taken = await db.query<{ rescanned_at: string }>(TAKE, [...key, [...kinds.keys()].sort(), RESCAN_SECONDS]);
-  if (taken.rows[0]) return { marks: FROM_THE_BEGINNING, rescannedAt: taken.rows[0].rescanned_at };
+  const taken = await db.query<{ rescanned_at: string }>(TAKE, [
+    ...key,
+    [...kinds.keys()].sort(),
+    RESCAN_SECONDS,
+    keep,
+  ]);
+  if (taken.rows[0]) return { marks: FROM_THE_BEGINNING, rescannedAt: taken.rows[0].rescanned_at, taken: true };
   // A second statement: the first one's snapshot does not hold the row that it lost against.
   const { rows } = await db.query<{ marks: (string | null)[]; rescanned_at: string }>(READ, key);
-  if (rows[0]) return { marks: rows[0].marks, rescannedAt: rows[0].rescanned_at };
-  return takeOrRead(db, queue, kinds); // pruned in between
+  if (rows[0]) return { marks: rows[0].marks, rescannedAt: rows[0].rescanned_at, taken: false };
+  return takeOrRead(db, queue, kinds, keep); // pruned in between
 }
 
 /** Names of kinds have no comma (contract.ts, NAME). */

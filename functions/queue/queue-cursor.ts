@@ -33,6 +33,8 @@ export class QueueCursor {
   readonly #timing: RescanTiming;
   /** The look beside the claims that is under way. */
   #look: LookBehind | undefined;
+  /** Since when its next step has waited for a connection: milliseconds of the monotonic clock. */
+  #waitsSince: number | undefined;
   /** What a look beside the claims has seen, or a claim of what it found. */
   #seenBeside: Seen | undefined;
 
@@ -116,12 +118,13 @@ export class QueueCursor {
   lookBeside(db: Db): Promise<boolean> {
     return this.#beside(async (from) => {
       if (!this.#look) {
-        const { taken, rescannedAt } = await takeBeside(db, this.queue, this.#kinds, from);
+        this.#timing.begins();
+        const { taken, rescannedAt } = await takeBeside(db, this.queue, this.#kinds);
         if (!taken) {
           this.#seenBeside = { rescannedAt };
+          this.#timing.leftToOthers();
           return true;
         }
-        this.#timing.begins();
         this.#look = new LookBehind({ queue: this.queue, kinds: this.#kinds, until: from.marks, rescannedAt });
       }
       const look = this.#look;
@@ -138,6 +141,7 @@ export class QueueCursor {
       const startedAt = performance.now();
       const { rescannedAt } = look.options;
       const position = { ...from, rescannedAt, marks: look.found, near: null, suspectMark: null };
+      await publish(db, this.queue, this.#kinds, position, { back: true });
       const claimed = await claim({ queue: this.queue, aged: 0, position });
       if (claimed.jobs.length > 0) this.restUntil = 0;
       await closeHeld(db, this.queue, this.#kinds, claimed.position.marks);
@@ -146,7 +150,15 @@ export class QueueCursor {
     });
   }
 
+  /** There is no connection for the next step: after a second without one the look is given up. */
+  waitBeside(): void {
+    const now = performance.now();
+    this.#waitsSince ??= now;
+    if (this.#look && !this.#timing.mayGoOn(now - this.#waitsSince)) this.#look = undefined;
+  }
+
   async #beside<T>(step: (from: Position) => Promise<T>): Promise<T> {
+    this.#waitsSince = undefined;
     try {
       return await step(this.#position as Position);
     } catch (error) {
@@ -180,7 +192,9 @@ export class QueueCursor {
     if (this.#position && this.#closeDue) await closeHeld(db, this.queue, this.#kinds, this.#position.marks);
     this.#closeDue = false;
     if (!this.#position || (when === 'due' && !this.#publishDue)) return;
-    await publish(db, this.queue, this.#kinds, this.#position);
+    // A look that is not at its end ends with the run; what the claims have seen since it began is seen all the same.
+    const { rescannedAt } = this.#look?.options ?? this.#position;
+    await publish(db, this.queue, this.#kinds, { ...this.#position, rescannedAt });
     this.#publishDue = false;
   }
 }

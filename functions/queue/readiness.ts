@@ -1,7 +1,7 @@
 import type { Db } from './db.ts';
-import { isoText } from './iso-text.ts';
+import { ISO } from './iso.ts';
 import type { PauseScope } from './pause.ts';
-import { markOf, type Seen, StateMarks } from './state-marks.ts';
+import { COMMIT, type Seen, StateMarks } from './state-marks.ts';
 
 export interface Readiness {
   /** Number of the newest migration that was applied. */
@@ -149,11 +149,11 @@ SELECT
     LIMIT 100
   ) AS "unclaimedQueues",
   (
-    SELECT ${isoText('max(rescanned_at)')}
+    SELECT to_char(max(rescanned_at) AT TIME ZONE 'UTC', ${ISO})
     FROM millrace.claim_marks
   ) AS "lastWorkerAt",
-  ${isoText('now()')} AS at,
-  coalesce((SELECT jsonb_object_agg(o.kind, ${markOf('o.run_at')}) FROM oldest o), '{}') AS pending`;
+  to_char(now() AT TIME ZONE 'UTC', ${ISO}) AS at,
+  coalesce((SELECT jsonb_object_agg(o.kind, to_char((least(o.run_at, now()) - ${COMMIT}) AT TIME ZONE 'UTC', ${ISO})) FROM oldest o), '{}') AS pending`;
 
 /**
  * What keeps jobs from being worked on, in one snapshot. Reads the first pending job of each kind, of at most 1,000.

@@ -1,6 +1,7 @@
 import { isBlocked, metTwin, oneByOne, type Patience } from './around-blocked.ts';
 import type { Contracts } from './contract.ts';
 import type { Db } from './db.ts';
+import { ISO } from './iso.ts';
 import type { JobId } from './job.ts';
 import { DEATHS, type OnDead, onDeadColumns, onDeadJobs } from './on-dead.ts';
 import { TWIN } from './twin.ts';
@@ -24,7 +25,7 @@ export interface Reaped {
 }
 
 /** Fixed text: of the row `l`. */
-const LEASE_UNTIL = `to_char(l.locked_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS "leaseUntil"`;
+const LEASE_UNTIL = `to_char(l.locked_until AT TIME ZONE 'UTC', ${ISO}) AS "leaseUntil"`;
 
 // As PICK_EXPIRED, in an order of its own. The locks are let go at once.
 const NAMES = `

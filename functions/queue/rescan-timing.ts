@@ -67,8 +67,21 @@ export class RescanTiming {
   }
 
   failed(now: number): void {
-    this.#looking = false;
+    this.leftToOthers();
     this.#notBefore = now + AFTER_FAILURE_MS;
+  }
+
+  /** Another worker makes it. */
+  leftToOthers(): void {
+    this.#looking = false;
+    this.#dueSince = undefined;
+  }
+
+  /** There was no connection to go on with it, for longer than it has patience: the next one is made between two claims. */
+  mayGoOn(waitedMs: number): boolean {
+    if (waitedMs <= PATIENCE_MS) return true;
+    this.#looking = false;
+    return false;
   }
 
   #mayBegin(now: number): boolean {

@@ -1,15 +1,10 @@
-import { isoText } from './iso-text.ts';
+import { elapsedMs, type Moment, moment } from './moment.ts';
 
 /** Milliseconds. What a look that begins at a mark cannot see is seen that late. */
 const BEGINNING_EACH_MS = 600_000;
 
-/** Seconds for which a transaction that puts jobs in, claims or settles may be open and be seen by a look that begins at a mark. */
-const COMMIT_SECONDS = 15;
-
-/** Fixed text: the mark that the first one found, if there is one, makes of its time. */
-export function markOf(first: string): string {
-  return isoText(`(least(${first}, now()) - interval '${COMMIT_SECONDS} seconds')`);
-}
+/** SQL: for so long a transaction that puts jobs in, claims or settles may be open and be seen by a look that begins at a mark. */
+export const COMMIT = `interval '15 seconds'`;
 
 /** What a look has seen, by the database's clock: ISO 8601 in UTC with microseconds. */
 export interface Seen {
@@ -31,7 +26,7 @@ export class StateMarks {
   readonly #pending = new Map<string, string>();
   #leases: string | undefined;
   #at: string | undefined;
-  #begunAt = Number.NEGATIVE_INFINITY;
+  #begunAt: Moment | undefined;
 
   constructor(beginningEachMs = BEGINNING_EACH_MS) {
     this.#beginningEachMs = beginningEachMs;
@@ -39,8 +34,8 @@ export class StateMarks {
 
   /** Parameters of the statements: when the last look was made, kinds, their marks, and that of the leases. */
   parameters(): [at: string | null, kinds: string[], pending: string[], leases: string | null] {
-    if (performance.now() - this.#begunAt >= this.#beginningEachMs) {
-      this.#begunAt = performance.now();
+    if (!this.#begunAt || elapsedMs(this.#begunAt) >= this.#beginningEachMs) {
+      this.#begunAt = moment();
       this.#pending.clear();
       this.#leases = undefined;
     }

@@ -1,6 +1,6 @@
 import type { Db } from './db.ts';
-import { isoText } from './iso-text.ts';
-import { markOf, StateMarks } from './state-marks.ts';
+import { ISO } from './iso.ts';
+import { COMMIT, StateMarks } from './state-marks.ts';
 
 export const COUNTED_EVENTS = [
   'enqueued',
@@ -102,9 +102,9 @@ SELECT
     ) of_kind
   ) AS dead,
   coalesce(greatest(0, extract(epoch FROM now() - oldest.run_at)), 0)::float8 AS oldest_due_seconds,
-  ${markOf('oldest.run_at')} AS pending_mark,
-  ${markOf('(SELECT min(first) FROM running)')} AS lease_mark,
-  ${isoText('now()')} AS seen_at
+  to_char((least(oldest.run_at, now()) - ${COMMIT}) AT TIME ZONE 'UTC', ${ISO}) AS pending_mark,
+  to_char((least((SELECT min(first) FROM running), now()) - ${COMMIT}) AT TIME ZONE 'UTC', ${ISO}) AS lease_mark,
+  to_char(now() AT TIME ZONE 'UTC', ${ISO}) AS seen_at
 FROM kinds
 LEFT JOIN (SELECT kind, jsonb_object_agg(event, n) AS totals FROM totals GROUP BY kind) counted USING (kind)
 LEFT JOIN running USING (kind)

@@ -136,7 +136,10 @@ export class Supply {
     const cursor = this.#cursors.find((one) => one.stepBeside(kinds) !== undefined);
     const step = cursor?.stepBeside(kinds);
     const borrowed = cursor && step && this.#borrow();
-    if (!borrowed) return 0;
+    if (!borrowed) {
+      cursor?.waitBeside();
+      return 0;
+    }
     this.#besides = true;
     const claimed = async (lane: Lane) => {
       const request = { ...lane, token: randomUUID(), limit, kinds, maxBytes: CLAIM_MAX_BYTES };

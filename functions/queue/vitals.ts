@@ -1,4 +1,5 @@
 import type { Db } from './db.ts';
+import { ISO } from './iso.ts';
 
 /** How the database is that the queue lives in: what gets it into trouble before jobs show it. */
 export interface Vitals {
@@ -74,7 +75,7 @@ SELECT
   ) AS "autovacuumOff",
   to_char(
     pg_stat_get_last_autovacuum_time('millrace.live_jobs'::regclass) AT TIME ZONE 'UTC',
-    'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'
+    ${ISO}
   ) AS "lastAutovacuumAt",
   pg_stat_get_dead_tuples('millrace.live_jobs'::regclass)::float8 AS "deadRows",
   (

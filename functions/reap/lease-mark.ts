@@ -1,5 +1,6 @@
 import type { Db } from '../queue/db.ts';
 import { firstLease } from '../queue/first-lease.ts';
+import { elapsedMs, type Moment, moment } from '../queue/moment.ts';
 
 /** Milliseconds. A lease that somebody has set back by hand is found that late. */
 const BEGINNING_EACH_MS = 600_000;
@@ -7,12 +8,6 @@ const BEGINNING_EACH_MS = 600_000;
 const CLOCK_SLACK_MS = 1_000;
 
 const CLOCK = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms';
-
-/** By this machine's two clocks: a frozen sandbox may stop the one, and somebody may set the other. */
-interface Moment {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
-}
 
 interface Seen extends Moment {
   readonly from: string | undefined;
@@ -49,14 +44,6 @@ export class LeaseMark {
     const seen = moment();
     this.#seen = { from: await firstLease(db, from), databaseMs, ...seen };
   }
-}
-
-function moment(): Moment {
-  return { monotonicMs: performance.now(), wallMs: Date.now() };
-}
-
-function elapsedMs(since: Moment): number {
-  return Math.max(performance.now() - since.monotonicMs, Date.now() - since.wallMs);
 }
 
 async function clockOf(db: Db): Promise<number> {

@@ -3,7 +3,7 @@ import { LookBehind } from '../../functions/queue/look-behind.ts';
 import type { Marks } from '../../functions/queue/marks.ts';
 import { pause } from '../../functions/queue/pause.ts';
 import { pendingJob, processingJob } from '../support/factories.ts';
-import { expect, test } from '../support/fixtures.ts';
+import { expect, test, vi } from '../support/fixtures.ts';
 import { KINDS } from './claiming.ts';
 
 const NONE: Marks = Array(11).fill(null);
@@ -86,4 +86,22 @@ test('rests for four times as long as a slice took', async ({ db }) => {
   expect(look.done).toBe(false);
   expect(look.restUntil).toBeGreaterThanOrEqual(before + 4 * look.walkedMs);
   expect(look.restUntil).toBeLessThanOrEqual(after + 4 * look.walkedMs);
+});
+
+test.each([40, 150])('comes to its end on a connection where each statement takes %i ms', async (ms) => {
+  const until = Array(11).fill('2026-01-01T00:00:00.000000Z');
+  const look = new LookBehind({ queue: 'default', kinds: KINDS, until, rescannedAt: '2026-01-01T00:00:00Z' });
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const slow: Db = {
+    query: async () => {
+      now += ms;
+      return { rows: [], rowCount: 0 };
+    },
+  };
+  let slices = 0;
+  for (; !look.done && slices < 1000; slices++) await look.next(slow);
+  clock.mockRestore();
+  expect(look.done).toBe(true);
+  expect(slices).toBeLessThan(300);
 });

@@ -130,6 +130,28 @@ describe('beside the claims', () => {
     expect([...taken.ids, ...rest.map(({ id }) => id)].sort()).toEqual(late.map(({ id }) => id).sort());
   });
 
+  test('where more lies than it may bring, a run that begins then helps', async ({ db }) => {
+    await nearlyDue(db);
+    await pendingJob(db, BEHIND);
+    await pendingJob(db, BEHIND);
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await lookDue(cursor, db);
+    await lookedThrough(cursor, db);
+    await cursor.claimBeside(db, taking(db, 1).claim);
+    expect(await claimAt(new QueueCursor('default', KINDS), db)).toHaveLength(1);
+  });
+
+  test('one that ends with its run leaves what the claims have seen since', async ({ db }) => {
+    await nearlyDue(db);
+    const cursor = new QueueCursor('default', KINDS, longRescan());
+    await lookDue(cursor, db);
+    await cursor.lookBeside(db);
+    await claimAt(cursor, db);
+    await cursor.publish(db, 'now');
+    const { rows } = await db.query('SELECT now() - marks[6] < $1 AS fresh FROM millrace.claim_marks', ['3 seconds']);
+    expect(rows).toEqual([{ fresh: true }]);
+  });
+
   test('what it has seen is there for a run that begins then', async ({ db }) => {
     await nearlyDue(db);
     await pendingJob(db, BEHIND);
@@ -223,6 +245,32 @@ test.for([
   },
 );
 
+test('a look for which there is no connection any more is given up, and made between two claims', async ({ own }) => {
+  await fatten(own);
+  await nearlyDue(own.pool);
+  const late = await pendingJob(own.pool, BEHIND);
+  const other = connectionTo(own.url);
+  let lent = 0;
+  const supply = new Supply(
+    ['default'],
+    KINDS,
+    () => {},
+    () => (lent++ === 0 ? { db: other, giveBack: () => {} } : undefined),
+  );
+  const taken: string[] = [];
+  await until(async () => {
+    await supply.claim(own.pool, { limit: 10, kinds: KINDS }, ({ id }) => taken.push(id));
+    if (lent > 1) {
+      await own.pool.query(
+        `UPDATE millrace.claim_marks SET rescanned_at = now() - interval '31 seconds' WHERE rescanned_at > now() - interval '29 seconds'`,
+      );
+    }
+    return taken.length > 0;
+  });
+  expect(taken).toEqual([late.id]);
+  await other.close();
+});
+
 test('a look that fails is told of, and nothing is lost by it', async ({ own }) => {
   await fatten(own);
   await nearlyDue(own.pool);
@@ -293,6 +341,16 @@ describe('when a look may begin', () => {
     expect([look.mayBeBeside(at + 2000), look.mayBeBetween(at + 4000)]).toEqual([false, false]);
     look.failed(at + 4000);
     expect([at + 4000, at + 14_000].map((now) => look.mayBeBeside(now))).toEqual([false, true]);
+    expect(look.mayBeBetween(at + 14_500), 'it waits for a connection anew').toBe(false);
+  });
+
+  test('one that waits for a connection for more than a second is made between two claims', () => {
+    const look = new RescanTiming();
+    look.took(100, at);
+    expect(look.mayBeBeside(at + 2000)).toBe(true);
+    look.begins();
+    expect([look.mayGoOn(1000), look.mayBeBetween(at + 9000)]).toEqual([true, false]);
+    expect([look.mayGoOn(1001), look.mayBeBetween(at + 9000)]).toEqual([false, true]);
   });
 
   test('one that has ended counts by the time of its statements', () => {
