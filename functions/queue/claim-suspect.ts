@@ -3,23 +3,15 @@ import type { Db } from './db.ts';
 import { ISO } from './iso.ts';
 import { type ClaimedJob, type ClaimedRow, claimedJob } from './job.ts';
 import type { Kinds } from './marks.ts';
+import { UNPAUSED } from './unpaused.ts';
 
 const CLAIM_SUSPECT = `
-WITH lane AS MATERIALIZED (
-  SELECT ARRAY(
-           SELECT k.kind
-           FROM unnest($3::text[]) k(kind)
-           WHERE NOT EXISTS (
-             SELECT
-             FROM millrace.pauses p
-             WHERE p.resumed_at IS NULL AND (p.scope, p.name) IN (('kind', k.kind), ('queue', $2)))
-         ) AS kinds
-),
+WITH ${UNPAUSED},
 due AS MATERIALIZED (
   SELECT i.id
   FROM millrace.live_jobs i
   WHERE i.status = 'pending' AND i.reaps >= 2
-    AND i.queue = $2 AND i.run_at <= now()
+    AND i.queue = $1 AND i.run_at <= now()
     AND i.run_at >= least(coalesce($5::timestamptz, '-infinity'), now() - make_interval(secs => $6))
     AND array_position((SELECT l.kinds FROM lane l), i.kind) IS NOT NULL
   ORDER BY i.run_at
@@ -30,9 +22,9 @@ claimed AS (
   UPDATE millrace.live_jobs j
   SET status = 'processing',
       attempts = j.attempts + 1,
-      locked_by = $1,
+      locked_by = $3,
       locked_until = clock_timestamp()
-        + make_interval(secs => ($4::float8[])[array_position($3::text[], j.kind)]),
+        + make_interval(secs => ($4::float8[])[array_position($2::text[], j.kind)]),
       started_at = clock_timestamp()
   WHERE j.id = (SELECT d.id FROM due d)
   RETURNING j.*
@@ -62,9 +54,9 @@ export async function claimSuspect(
   { token, queue, kinds, from = null }: SuspectRequest,
 ): Promise<ClaimedJob | undefined> {
   const { rows } = await db.query<ClaimedRow>(CLAIM_SUSPECT, [
-    token,
     queue,
     [...kinds.keys()],
+    token,
     [...kinds.values()],
     from,
     LATE_COMMIT_SECONDS,
