@@ -163,7 +163,7 @@ SELECT
 export async function readiness(db: Db, marks = new StateMarks()): Promise<Readiness & Unclaimed> {
   const [at, kinds, runAt] = marks.parameters();
   const { rows } = await db.query<Readiness & Unclaimed & Seen>(READINESS, [at, kinds, runAt]);
-  const { at: seenAt, pending, ...state } = rows[0] as Readiness & Unclaimed & Seen;
-  marks.saw({ at: seenAt, pending });
+  const { at: seenAt, pending, ...state } = { at: '', pending: {}, ...rows[0] } as Readiness & Unclaimed & Seen;
+  if (rows[0]) marks.saw({ at: seenAt, pending });
   return state;
 }
