@@ -3,6 +3,7 @@ import { LATE_COMMIT_SECONDS } from './claim.ts';
 import type { Db } from './db.ts';
 import { ISO } from './iso.ts';
 import type { JobId } from './job.ts';
+import { MARKED } from './marked.ts';
 import type { Kinds, Position } from './marks.ts';
 import { UNPAUSED } from './unpaused.ts';
 
@@ -35,7 +36,7 @@ free AS MATERIALIZED (
 SELECT due.id,
        to_char(least(now(), p.mark + make_interval(secs => $5)) AT TIME ZONE 'UTC', ${ISO}) AS "runAt"
 FROM lane l
-CROSS JOIN unnest('{5,4,3,2,1,0,-1,-2,-3,-4,-5}'::smallint[], $3::timestamptz[]) p(priority, mark)
+CROSS JOIN ${MARKED}
 CROSS JOIN LATERAL (
   SELECT i.id
   FROM millrace.live_jobs i

@@ -25,7 +25,7 @@ FROM mark m`;
  * all that ended long ago and that vacuum cannot clear away (a pinned horizon): 1.1 s a look after three million jobs, measured.
  * `after`: where the last such look began.
  */
-export async function firstLease(db: Db, after?: string): Promise<string | undefined> {
+export async function firstLease(db: Db, after?: string): Promise<string> {
   const { rows } = await db.query<{ mark: string }>(FIRST, [after ?? null, LEASE_COMMIT_SECONDS]);
-  return rows[0]?.mark;
+  return (rows[0] as { mark: string }).mark;
 }

@@ -41,8 +41,9 @@ export { type Connect, type Connection, RunFailedError, type RunOptions, type Ru
 // Fire: what recurs is put in by the run itself. firing.ts watches the clock, declare.ts tells the database which schedules there
 // are, fire-times.ts says when they fire and due-times.ts which of that is due, fire.ts is the statement.
 // Claim: supply.ts takes the queues in turn, queue-cursor.ts keeps how far they were seen, marks.ts shares it, rescan-timing.ts says
-// when one is looked through from the beginning, look-behind.ts does so beside the claims if that is long; aged-share.ts says how many
-// go to the oldest, claim.ts is the statement; close-held.ts sees that enqueues do not hold it for ever; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
+// when one is looked through from the beginning, look-behind.ts does so beside the claims if that is long, in slices of time
+// (time-slices.ts); aged-share.ts says how many go to the oldest, claim.ts is the statement; close-held.ts sees that enqueues do
+// not hold it for ever; lost-claims.ts and release-tokens.ts give back what a lost answer held. It is processing.
 // Process: attempts.ts starts it, perform.ts runs its processor (payload.ts, attempt-context.ts, stopper.ts) within what is
 // around it (middleware.ts), with transaction.ts and commit.ts if it asks for one; watcher.ts tells it of a cancel or a lost
 // claim. What it says of its progress is gathered by progress-board.ts and written by progress.ts.
@@ -52,7 +53,7 @@ export { type Connect, type Connection, RunFailedError, type RunOptions, type Ru
 export { backoff } from './backoff.ts';
 
 // What happens to it from outside.
-// first-lease.ts says where the leases begin that may have run out.
+// first-lease.ts says where the leases begin that may have run out, lease-in.ts whether one lies behind that.
 export { reap } from './reap.ts';
 export { cancel } from './cancel.ts';
 export { redrive } from './redrive.ts';

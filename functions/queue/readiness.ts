@@ -161,9 +161,11 @@ SELECT
  * @param marks what earlier looks of this process have seen. Default: nothing (see stats.ts)
  */
 export async function readiness(db: Db, marks = new StateMarks()): Promise<Readiness & Unclaimed> {
-  const [at, kinds, runAt] = marks.parameters();
+  await marks.lookBehind(db);
+  const begun = marks.parameters();
+  const [at, kinds, runAt] = begun;
   const { rows } = await db.query<Readiness & Unclaimed & Seen>(READINESS, [at, kinds, runAt]);
   const { at: seenAt, pending, ...state } = { at: '', pending: {}, ...rows[0] } as Readiness & Unclaimed & Seen;
-  if (rows[0]) marks.saw({ at: seenAt, pending });
+  if (rows[0]) marks.saw({ at: seenAt, pending }, begun);
   return state;
 }

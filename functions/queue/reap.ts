@@ -33,8 +33,9 @@ SELECT l.id, l.kind, l.attempts AS attempt, ${LEASE_UNTIL}, l.request_id AS "req
 FROM millrace.live_jobs l
 WHERE l.status = 'processing' AND l.locked_until <= now()
   AND l.locked_until >= CASE WHEN $2::timestamptz <= now() THEN $2::timestamptz ELSE '-infinity' END
-  AND l.id <> ALL ($3::uuid[])
-  AND ($4::boolean OR l.attempts < l.max_attempts OR l.cancel_requested_at IS NOT NULL)
+  AND l.locked_until < $3::timestamptz
+  AND l.id <> ALL ($4::uuid[])
+  AND ($5::boolean OR l.attempts < l.max_attempts OR l.cancel_requested_at IS NOT NULL)
 ORDER BY l.locked_until
 LIMIT $1
 FOR UPDATE SKIP LOCKED`;
@@ -199,8 +200,9 @@ CROSS JOIN LATERAL (
   FROM millrace.live_jobs l
   WHERE l.status = 'processing' AND l.locked_until <= now()
     AND l.locked_until >= CASE WHEN $8::timestamptz <= now() THEN $8::timestamptz ELSE '-infinity' END
-    AND l.id <> ALL ($9::uuid[])
-    AND ($10::boolean OR l.attempts < l.max_attempts OR l.cancel_requested_at IS NOT NULL)
+    AND l.locked_until < $9::timestamptz
+    AND l.id <> ALL ($10::uuid[])
+    AND ($11::boolean OR l.attempts < l.max_attempts OR l.cancel_requested_at IS NOT NULL)
   ORDER BY l.locked_until
   LIMIT $7
   FOR UPDATE SKIP LOCKED
@@ -233,6 +235,8 @@ export interface ReapOptions {
    * `leaseUntil` that a call has answered, the next one need not pass what vacuum has not cleared away. Default: all.
    */
   readonly after?: string | undefined;
+  /** Likewise those that ran out then or later. Default: none of them. */
+  readonly until?: string | undefined;
   /** For those that die: what `onDead` of their contracts names is put in by the same statement. Default: nothing is. */
   readonly contracts?: Contracts | undefined;
   /** Told of each dead job that has none, since the database would not take it, and why. */
@@ -247,9 +251,17 @@ export interface ReapOptions {
  * @throws RangeError for contracts that do not fit together (kinds.ts)
  */
 export async function reap(db: Db, options: ReapOptions): Promise<Reaped[]> {
-  const { limit, after, except = [], spareDying = false, contracts = {}, onDeadRefused = () => {} } = options;
+  const {
+    limit,
+    after,
+    until = 'infinity',
+    except = [],
+    spareDying = false,
+    contracts = {},
+    onDeadRefused = () => {},
+  } = options;
   const onDead = { jobs: onDeadJobs(contracts), refused: onDeadRefused };
-  const which = [limit, after ?? null, except, !spareDying];
+  const which = [limit, after ?? null, until, except, !spareDying];
   try {
     return await write(db, REAP, which, '100ms', onDead);
   } catch (error) {

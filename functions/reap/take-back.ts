@@ -1,15 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { loggedEvents } from '../lambda/telemetry.ts';
 import type { Log } from '../queue/context.ts';
 import type { Contracts } from '../queue/contract.ts';
 import type { Db } from '../queue/db.ts';
 import { MillraceError } from '../queue/errors.ts';
 import type { JobId } from '../queue/job.ts';
+import { leaseIn } from '../queue/lease-in.ts';
 import { onDeadJobs } from '../queue/on-dead.ts';
 import { reap } from '../queue/reap.ts';
-import type { LeaseMark } from './lease-mark.ts';
+import type { Slice } from '../queue/time-slices.ts';
+import { LeaseMark } from './lease-mark.ts';
 
 /** Rows of a statement, and so the most that are locked at once: for about 40 ms (measured). */
 const REAP_BATCH = 1000;
+/** After a slice behind the mark a tick rests for so many times as long as it looked: that costs a core a fifth. */
+const REST = 4;
+const LONGEST_REST_MS = 1_000;
+/** Milliseconds of rests in one tick, which has other things to do. The next one goes on. */
+const BEHIND_REST_MS = 20_000;
 
 export interface TakeBackOptions {
   readonly db: Db;
@@ -42,7 +50,7 @@ export class ContractsUnreadableError extends MillraceError {
  * @throws ContractsUnreadableError once all others have been taken back
  */
 export async function takeBack(
-  { db, log, contracts, mark, timeLeft }: TakeBackOptions,
+  { db, log, contracts, mark = new LeaseMark(), timeLeft }: TakeBackOptions,
   done: TakenBack,
 ): Promise<void> {
   const emit = loggedEvents(log);
@@ -56,31 +64,61 @@ export async function takeBack(
     known = undefined;
   }
   const blocked: JobId[] = [];
-  const from = await mark?.get(db);
-  let after = from;
-  let found = true;
-  while (found && timeLeft()) {
-    const jobs = await reap(db, {
-      limit: REAP_BATCH,
-      after,
-      except: blocked,
-      contracts: known,
-      spareDying: known === undefined,
-      onDeadRefused: ({ id, kind }, reason) => emit({ name: 'job.on_dead_refused', id, kind, reason }),
-    });
-    found = jobs.length > 0;
-    after = jobs.at(-1)?.leaseUntil ?? after;
-    for (const { status, leaseUntil: _, ...job } of jobs) {
-      if (status === 'blocked') blocked.push(job.id);
-      if (status === 'blocked' || status === 'returned') continue;
-      emit({ name: 'job.reaped', ...job, status });
-      done.reaped++;
-      if (status === 'dead') done.buried++;
+  /** Resolves whether there was the time for all of them. */
+  const reapAll = async (from: string, until?: string): Promise<boolean> => {
+    let after = from;
+    while (timeLeft()) {
+      const jobs = await reap(db, {
+        limit: REAP_BATCH,
+        after,
+        until,
+        except: blocked,
+        contracts: known,
+        spareDying: known === undefined,
+        onDeadRefused: ({ id, kind }, reason) => emit({ name: 'job.on_dead_refused', id, kind, reason }),
+      });
+      if (jobs.length === 0) return true;
+      after = jobs.at(-1)?.leaseUntil ?? after;
+      for (const { status, leaseUntil: _, ...job } of jobs) {
+        if (status === 'blocked') blocked.push(job.id);
+        if (status === 'blocked' || status === 'returned') continue;
+        emit({ name: 'job.reaped', ...job, status });
+        done.reaped++;
+        if (status === 'dead') done.buried++;
+      }
     }
+    return false;
+  };
+  const from = await mark.get(db);
+  if (await reapAll(from)) {
+    await mark.move(db, from);
+    await lookBehind(db, mark, { timeLeft, reapAll });
   }
   done.blocked = blocked.length;
-  if (!found) await mark?.move(db, from);
   if (failure !== undefined) throw failure;
+}
+
+interface Behind {
+  readonly timeLeft: () => boolean;
+  readonly reapAll: (from: string, until: string) => Promise<boolean>;
+}
+
+/** Takes back what ended before the mark, slice by slice. What cannot be taken back is looked for in a round of its own. */
+async function lookBehind(db: Db, mark: LeaseMark, { timeLeft, reapAll }: Behind): Promise<void> {
+  let restMs = 0;
+  const lookIn = async ({ from, until }: Slice): Promise<boolean> => {
+    const startedAt = performance.now();
+    const first = await leaseIn(db, { from, until });
+    restMs = Math.min(REST * (performance.now() - startedAt), LONGEST_REST_MS);
+    if (first === undefined) return true;
+    if (!(await reapAll(first, until))) return false;
+    if ((await leaseIn(db, { from: first, until })) !== undefined) mark.leave();
+    return true;
+  };
+  for (let restedMs = 0; mark.behind && timeLeft() && restedMs < BEHIND_REST_MS; restedMs += restMs) {
+    await mark.behind.next(lookIn);
+    await sleep(restMs);
+  }
 }
 
 function unreadable(cause: unknown): ContractsUnreadableError {

@@ -1,10 +1,13 @@
 import * as z from 'zod';
 import { defineJob } from '../../functions/queue/contract.ts';
+import type { Db } from '../../functions/queue/db.ts';
 import { openPosition } from '../../functions/queue/marks.ts';
 import { handler } from '../../functions/reap/handler.ts';
+import { LeaseMark } from '../../functions/reap/lease-mark.ts';
 import { ContractsUnreadableError } from '../../functions/reap/take-back.ts';
 import { tick as tickOf } from '../../functions/reap/tick.ts';
 import { silent } from '../lifecycle/ground.ts';
+import { withSessions } from '../queue/sessions.ts';
 import { counterOf, deadJob, pendingJob, processingJob, statusOf } from '../support/factories.ts';
 import { test as base, beforeEach, describe, expect, vi } from '../support/fixtures.ts';
 import { context } from './api.ts';
@@ -18,6 +21,11 @@ const test = base.extend('tick', async ({ databaseUrl }) => {
 beforeEach(() => {
   vi.spyOn(process.stdout, 'write').mockReturnValue(true);
 });
+
+function tickOptions(db: Db) {
+  const contracts = async () => ({});
+  return { db, log: silent, contracts, keepDays: 7, deadKeepDays: 30, keyKeepDays: 1, timeLeft: () => true };
+}
 
 describe('reap', () => {
   test('takes expired jobs back, keeps the tables small, and says what it did', async ({ tick, db }) => {
@@ -45,6 +53,46 @@ describe('reap', () => {
        FROM generate_series(1, 1001)`,
     );
     expect(await tick()).toMatchObject({ reaped: 1001 });
+  });
+
+  test('takes back what ended long before the first tick', async ({ db }) => {
+    const jobs = [1, 3600, 400 * 86_400].map((leaseExpiredSecondsAgo) => processingJob(db, { leaseExpiredSecondsAgo }));
+    const ids = (await Promise.all(jobs)).map(({ id }) => id);
+    expect(await tickOf({ ...tickOptions(db), mark: new LeaseMark() })).toMatchObject({ done: { reaped: 3 } });
+    expect(await Promise.all(ids.map((id) => statusOf(db, id)))).toEqual(['pending', 'pending', 'pending']);
+  });
+
+  test.for([
+    ['not before it is time', new LeaseMark(), 0],
+    ['when it is time', new LeaseMark(0), 1],
+  ] as const)('a lease that was set back by hand is found %s', async ([, mark, reaped], { db }) => {
+    await tickOf({ ...tickOptions(db), mark });
+    await processingJob(db, { leaseExpiredSecondsAgo: 3600 });
+    expect(await tickOf({ ...tickOptions(db), mark })).toMatchObject({ done: { reaped } });
+  });
+
+  test('where time ran out the next tick goes on', async ({ db }) => {
+    await db.query(
+      `INSERT INTO millrace.live_jobs (id, kind, status, attempts, locked_by, locked_until)
+       SELECT millrace.uuidv7(), 'many', 'processing', 1, gen_random_uuid(), clock_timestamp() - interval '1 minute'
+       FROM generate_series(1, 1001)`,
+    );
+    const options = { ...tickOptions(db), mark: new LeaseMark() };
+    let statements = 5;
+    expect(await tickOf({ ...options, timeLeft: () => statements-- > 0 })).toMatchObject({ done: { reaped: 1000 } });
+    expect(await tickOf(options)).toMatchObject({ done: { reaped: 1 } });
+  });
+
+  test('what somebody held is looked for by the next tick, however long ago it ended', async ({ db, databaseUrl }) => {
+    const { id } = await processingJob(db, { leaseExpiredSecondsAgo: 3600 });
+    const options = { ...tickOptions(db), mark: new LeaseMark() };
+    await withSessions(databaseUrl, async (holder) => {
+      await holder.begin();
+      await holder.query('SELECT FROM millrace.live_jobs WHERE id = $1 FOR UPDATE', [id]);
+      expect(await tickOf(options)).toMatchObject({ done: { reaped: 0 }, failures: [] });
+      await holder.rollback();
+    });
+    expect(await tickOf(options)).toMatchObject({ done: { reaped: 1 } });
   });
 
   test('says how many keys, progress rows and rows of the log it has pruned', async ({ tick, db }) => {
@@ -126,7 +174,7 @@ describe('reap', () => {
       const lost = await processingJob(db, { leaseExpiredSecondsAgo: 1 });
       const dying = await processingJob(db, { leaseExpiredSecondsAgo: 1, attempts: 5 });
       const old = await deadJob(db, { finishedSecondsAgo: 31 * 86_400 });
-      const options = { db, log: silent, keepDays: 7, deadKeepDays: 30, keyKeepDays: 1, timeLeft: () => true };
+      const options = { ...tickOptions(db), mark: new LeaseMark() };
       const { done, failures } = await tickOf({ ...options, contracts });
       expect(done).toMatchObject({ reaped: 1, buried: 0, pruned: 1 });
       const error = { name: ContractsUnreadableError.name, message: expect.stringContaining(why) };

@@ -6,6 +6,9 @@ import { firstLease } from '../../functions/queue/first-lease.ts';
 import { LookBehind } from '../../functions/queue/look-behind.ts';
 import { reap } from '../../functions/queue/reap.ts';
 import { releaseTokens } from '../../functions/queue/release-tokens.ts';
+import { LeaseMark } from '../../functions/reap/lease-mark.ts';
+import { takeBack } from '../../functions/reap/take-back.ts';
+import { silent } from '../lifecycle/ground.ts';
 import { openClient } from '../support/database.ts';
 import { pendingJob, processingJob } from '../support/factories.ts';
 import { test as base, expect } from '../support/fixtures.ts';
@@ -50,6 +53,24 @@ test('a tick of the reaper passes what ended before the last one only in its fir
   await processingJob(db, { leaseExpiredSecondsAgo: 1 });
   expect(await entriesOf(counted, (on) => firstLease(on, after))).toBeLessThan(FEW);
   expect(await entriesOf(counted, (on) => reap(on, { limit: 10, after }))).toBeLessThan(FEW);
+});
+
+test('a reaper’s first tick walks what ended before in slices, each entry once, and its second none of it', async ({
+  db,
+  counted,
+}) => {
+  const lease = `'processing', 1, gen_random_uuid(), clock_timestamp() - interval '1 hour' + n * interval '1 ms'`;
+  await gone(db, 'status, attempts, locked_by, locked_until', lease);
+  const mark = new LeaseMark();
+  const ticked = (on: Db) =>
+    takeBack(
+      { db: on, log: silent, contracts: async () => ({}), mark, timeLeft: () => true },
+      { reaped: 0, buried: 0, blocked: 0 },
+    );
+  const first = await entriesOf(counted, ticked);
+  expect(first).toBeGreaterThanOrEqual(MANY);
+  expect(first).toBeLessThan(1.1 * MANY);
+  expect(await entriesOf(counted, ticked)).toBeLessThan(FEW);
 });
 
 test('a batch of the reaper does not pass those before it', async ({ db, counted }) => {

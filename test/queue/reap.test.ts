@@ -115,6 +115,15 @@ test('a call can begin where the last one ended, to the microsecond', async ({ d
   expect((await reap(db, { limit: 10, after })).map(({ id }) => id)).toEqual(all.slice(1).map(({ id }) => id));
 });
 
+test('a call leaves those that ran out at its end or later', async ({ db }) => {
+  const job = await processingJob(db, { leaseExpiredSecondsAgo: 30 });
+  const later = await processingJob(db, { leaseExpiredSecondsAgo: 20 });
+  const until = (await liveRowOf(db, later.id))?.locked_until.toISOString();
+  await db.query('UPDATE millrace.live_jobs SET locked_until = $2 WHERE id = $1', [later.id, until]);
+  expect(await reap(db, { limit: 10, until })).toMatchObject([{ id: job.id }]);
+  expect(await reap(db, { limit: 10 })).toMatchObject([{ id: later.id }]);
+});
+
 test('a beginning that lies ahead is of a clock that was set back, and hides nothing', async ({ db }) => {
   const job = await processingJob(db, expired);
   expect(await reap(db, { limit: 10, after: '2999-01-01T00:00:00Z' })).toMatchObject([{ id: job.id }]);

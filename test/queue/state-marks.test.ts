@@ -5,7 +5,7 @@ import { readiness } from '../../functions/queue/readiness.ts';
 import { StateMarks } from '../../functions/queue/state-marks.ts';
 import { stats } from '../../functions/queue/stats.ts';
 import { pendingJob, processingJob } from '../support/factories.ts';
-import { describe, expect, openClient, test } from '../support/fixtures.ts';
+import { describe, expect, openClient, test, vi } from '../support/fixtures.ts';
 import { costOf } from './pages.ts';
 
 const KIND = 'test.kind';
@@ -57,20 +57,32 @@ describe('what was put behind the marks by hand', () => {
     return (await stateOf(db, marks)).lagSeconds;
   };
 
-  test('is seen by the next look from the beginning', async ({ db }) => {
-    const marks = new StateMarks();
-    expect(await behind(db, marks)).toBeLessThan(60);
+  test('is not seen by a look that is not to look there', async ({ db }) => {
+    expect(await behind(db, new StateMarks())).toBeLessThan(60);
     expect((await stateOf(db)).lagSeconds).toBeGreaterThan(3000);
   });
 
-  test('each look is from the beginning when that is due', async ({ db }) => {
+  test('is seen once it is time to look there', async ({ db }) => {
     expect(await behind(db, new StateMarks(0))).toBeGreaterThan(3000);
+  });
+
+  test('is seen in the order in which it lies, whatever kinds there are', async ({ db }) => {
+    const marks = new StateMarks(0);
+    await pendingJob(db, { kind: 'a', dueInSeconds: -5 });
+    await pendingJob(db, { kind: 'b', dueInSeconds: 5 });
+    await stateOf(db, marks);
+    await pendingJob(db, { kind: 'a', dueInSeconds: -400 * 86_400 });
+    await pendingJob(db, { kind: 'a', dueInSeconds: -3600 });
+    await pendingJob(db, { kind: 'b', dueInSeconds: -60 });
+    await processingJob(db, { kind: 'b', leaseExpiredSecondsAgo: 4000 });
+    expect(await stateOf(db, marks)).toEqual(await stateOf(db));
+    expect(await stateOf(db, marks)).toEqual(await stateOf(db));
   });
 
   test('a look is from the beginning where the database’s clock was set back', async ({ db }) => {
     const marks = new StateMarks();
     await behind(db, marks);
-    marks.saw({ at: '2999-01-01T00:00:00Z', pending: {} });
+    marks.saw({ at: '2999-01-01T00:00:00Z', pending: {} }, marks.parameters());
     expect((await stateOf(db, marks)).lagSeconds).toBeGreaterThan(3000);
   });
 });
@@ -102,6 +114,53 @@ test('a look from a mark does not walk what has flowed by since vacuum was kept 
     expect(await entries((on) => stats(on, marks))).toBeLessThan(100);
     expect(await entries((on) => readiness(on, marks))).toBeLessThan(100);
   } finally {
+    await Promise.all([pinning.end(), client.end()]);
+  }
+});
+
+test('of two looks at once the one that comes later does not take back what the other has seen', async ({ db }) => {
+  const marks = new StateMarks();
+  await pendingJob(db, { dueInSeconds: -100 });
+  await stateOf(db, marks);
+  const begun = marks.parameters();
+  const found = '2020-01-01T00:00:00.000000Z';
+  marks.saw({ at: '2026-01-01T00:00:01Z', pending: { [KIND]: found }, leases: found }, begun);
+  const later = '2026-01-01T00:00:00.000000Z';
+  marks.saw({ at: '2026-01-01T00:00:02Z', pending: { [KIND]: later }, leases: later }, begun);
+  expect(marks.parameters().slice(1)).toEqual([[KIND], [found], found]);
+});
+
+test('what lies behind the marks is looked through in slices, each entry once, a few with each look', async ({
+  own: { pool: db, url },
+}) => {
+  const many = 3000;
+  const [pinning, client] = [await openClient(url), await openClient(url)];
+  const entries = (verb: (on: Db) => Promise<unknown>) => entriesOf(client, verb);
+  try {
+    await pinning.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await pinning.query('SELECT count(*) FROM millrace.live_jobs');
+    await db.query(
+      `INSERT INTO millrace.live_jobs (id, kind, run_at)
+       SELECT millrace.uuidv7(), $1, now() - interval '1 hour' - n * interval '1 ms' FROM generate_series(1, ${many}) n`,
+      [KIND],
+    );
+    await db.query('DELETE FROM millrace.live_jobs');
+    await pendingJob(db, { kind: KIND, dueInSeconds: -1 });
+    const marks = new StateMarks(0);
+    await stats(db, marks);
+    let now = performance.now();
+    let eachMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += eachMs;
+      return now;
+    });
+    const walked = await entries((on) => marks.lookBehind(on));
+    expect(walked).toBeGreaterThanOrEqual(many);
+    expect(walked).toBeLessThan(1.1 * many);
+    eachMs = 30;
+    expect(await entries((on) => marks.lookBehind(on))).toBeLessThan(50);
+  } finally {
+    vi.restoreAllMocks();
     await Promise.all([pinning.end(), client.end()]);
   }
 });
