@@ -34,9 +34,7 @@ WITH RECURSIVE workers AS (
   WHERE rescanned_at > now() - interval '2 minutes'
 ),
 known AS MATERIALIZED (
-  SELECT
-    ARRAY(SELECT DISTINCT k.kind FROM millrace.claim_marks, unnest(kinds) k(kind) ORDER BY k.kind) AS kinds,
-    ARRAY(SELECT DISTINCT queue FROM millrace.claim_marks ORDER BY queue) AS queues
+  SELECT ARRAY(SELECT DISTINCT k.kind FROM millrace.claim_marks, unnest(kinds) k(kind) ORDER BY k.kind) AS kinds
 ),
 kinds AS (
   SELECT '' AS kind, 1 AS next, 0 AS n
@@ -65,33 +63,6 @@ kinds AS (
   ) unknown
   WHERE k.kind IS NOT NULL AND k.n < 1000
 ),
-queues AS (
-  SELECT '' AS queue, 1 AS next, 0 AS n
-  UNION ALL
-  SELECT coalesce(between_two, known.queues[q.next]), q.next + (between_two IS NULL)::int, q.n + 1
-  FROM queues q
-  CROSS JOIN known
-  CROSS JOIN LATERAL (
-    SELECT CASE
-      WHEN known.queues[q.next] IS NULL THEN (
-        SELECT j.queue
-        FROM millrace.live_jobs j
-        WHERE j.status = 'pending' AND j.reaps < 2 AND j.queue > q.queue
-        ORDER BY j.queue
-        LIMIT 1
-      )
-      ELSE (
-        SELECT j.queue
-        FROM millrace.live_jobs j
-        WHERE j.status = 'pending' AND j.reaps < 2 AND j.queue > q.queue AND j.queue < known.queues[q.next]
-        ORDER BY j.queue
-        LIMIT 1
-      )
-    END AS between_two
-    OFFSET 0
-  ) unknown
-  WHERE q.queue IS NOT NULL AND q.n < 1000
-),
 marks AS (
   SELECT m.kind, m.run_at
   FROM unnest($2::text[], $3::timestamptz[]) m(kind, run_at)
@@ -101,13 +72,7 @@ oldest AS MATERIALIZED (
   SELECT k.kind, o.queue, o.run_at
   FROM kinds k
   LEFT JOIN marks m USING (kind)
-  LEFT JOIN LATERAL (
-    SELECT j.queue, j.run_at
-    FROM millrace.live_jobs j
-    WHERE j.kind = k.kind AND j.status = 'pending' AND j.run_at >= coalesce(m.run_at, '-infinity')
-    ORDER BY j.run_at
-    LIMIT 1
-  ) o ON true
+  LEFT JOIN LATERAL millrace.first_pending(k.kind, coalesce(m.run_at, '-infinity'), 'infinity') o ON true
   WHERE k.kind <> ''
 ),
 due AS (
@@ -138,13 +103,10 @@ SELECT
   (SELECT count(*)::int FROM unclaimed) AS "kindsUnclaimed",
   ARRAY(
     SELECT q.queue
-    FROM queues q
-    WHERE CASE WHEN q.queue <> '' AND q.queue NOT IN (SELECT queue FROM workers) THEN (
-      SELECT true
-      FROM millrace.live_jobs j
-      WHERE j.queue = q.queue AND j.status = 'pending' AND j.reaps < 2
-      LIMIT 1
-    ) END
+    FROM millrace.unserved_queues(
+      ARRAY(SELECT DISTINCT m.queue FROM millrace.claim_marks m ORDER BY m.queue),
+      ARRAY(SELECT w.queue FROM workers w)
+    ) q(queue)
     ORDER BY q.queue
     LIMIT 100
   ) AS "unclaimedQueues",

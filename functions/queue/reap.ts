@@ -235,7 +235,7 @@ export interface ReapOptions {
    * `leaseUntil` that a call has answered, the next one need not pass what vacuum has not cleared away. Default: all.
    */
   readonly after?: string | undefined;
-  /** Likewise those that ran out then or later. Default: none of them. */
+  /** Leases that ran out then or later are left alone. ISO 8601. Default: none are. */
   readonly until?: string | undefined;
   /** For those that die: what `onDead` of their contracts names is put in by the same statement. Default: nothing is. */
   readonly contracts?: Contracts | undefined;

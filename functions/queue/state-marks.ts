@@ -15,13 +15,7 @@ export const COMMIT = `interval '15 seconds'`;
 const PENDING_IN = `
 SELECT m.kind, to_char(first.run_at AT TIME ZONE 'UTC', ${ISO}) AS "runAt"
 FROM unnest($1::text[], $2::timestamptz[]) m(kind, until)
-CROSS JOIN LATERAL (
-  SELECT j.run_at
-  FROM millrace.live_jobs j
-  WHERE j.kind = m.kind AND j.status = 'pending' AND j.run_at >= $3::timestamptz AND j.run_at < least(m.until, $4::timestamptz)
-  ORDER BY j.run_at
-  LIMIT 1
-) first`;
+CROSS JOIN LATERAL millrace.first_pending(m.kind, $3::timestamptz, least(m.until, $4::timestamptz)) first`;
 
 /** What a look has seen, by the database's clock: ISO 8601 in UTC with microseconds. */
 export interface Seen {
@@ -29,11 +23,11 @@ export interface Seen {
   readonly at: string;
   /** Of each kind that it looked at: nothing of it is pending with an earlier `run_at`. */
   readonly pending: Readonly<Record<string, string | null>>;
-  /** No lease that is running ends earlier. Undefined: it did not look for them. */
+  /** No lease that is running ends earlier. Undefined or null: it did not look for them. */
   readonly leases?: string | null;
 }
 
-type Parameters = [at: string | null, kinds: string[], marks: string[], leaseMark: string | null];
+type MarkParameters = [at: string | null, kinds: string[], marks: string[], leaseMark: string | null];
 
 /**
  * Where the looks at the state of the queue begin that one process makes, one after the other: where the last one found the first
@@ -55,12 +49,12 @@ export class StateMarks {
   }
 
   /** Parameters of the statements: when the last look was made, kinds, their marks, and that of the leases. */
-  parameters(): Parameters {
+  parameters(): MarkParameters {
     return [this.#at ?? null, [...this.#pending.keys()], [...this.#pending.values()], this.#leases ?? null];
   }
 
   /** `begun`: with which parameters. What has moved a mark since then knows more, be it another look or one behind the marks. */
-  saw({ at, pending, leases }: Seen, [, kinds, marks, leaseMark]: Parameters): void {
+  saw({ at, pending, leases }: Seen, [, kinds, marks, leaseMark]: MarkParameters): void {
     this.#at = at;
     this.#behindAt ??= moment();
     const begun = new Map(kinds.map((kind, i) => [kind, marks[i]]));

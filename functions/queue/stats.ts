@@ -109,13 +109,7 @@ FROM kinds
 LEFT JOIN (SELECT kind, jsonb_object_agg(event, n) AS totals FROM totals GROUP BY kind) counted USING (kind)
 LEFT JOIN running USING (kind)
 LEFT JOIN marks USING (kind)
-LEFT JOIN LATERAL (
-  SELECT j.run_at
-  FROM millrace.live_jobs j
-  WHERE j.kind = kinds.kind AND j.status = 'pending' AND j.run_at >= coalesce(marks.run_at, '-infinity')
-  ORDER BY j.run_at
-  LIMIT 1
-) oldest ON true
+LEFT JOIN LATERAL millrace.first_pending(kinds.kind, coalesce(marks.run_at, '-infinity'), 'infinity') oldest ON true
 WHERE kinds.kind <> ''
 ORDER BY kinds.kind`;
 

@@ -1,4 +1,4 @@
-/** Milliseconds that a slice should take beyond what the quickest one took, which is the connection's: some 100,000 entries. */
+/** Milliseconds that a slice should take beyond the quickest one, which is for the connection (the first is so itself): some 100,000 entries. */
 const SLICE_MS = 50;
 /** Milliseconds of time in the first slice. */
 const FIRST_SPAN_MS = 10_000;

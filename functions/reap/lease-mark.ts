@@ -3,7 +3,10 @@ import { firstLease } from '../queue/first-lease.ts';
 import { elapsedMs, type Moment, moment } from '../queue/moment.ts';
 import { TimeSlices } from '../queue/time-slices.ts';
 
-/** Milliseconds from one round behind the mark to the next. A lease that somebody has set back by hand is found that late. */
+/**
+ * Milliseconds from one round behind the mark to the next. A lease that somebody has set back by hand is found that late; later
+ * beside a transaction that stays open.
+ */
 const BEHIND_EACH_MS = 600_000;
 /** Milliseconds that two right clocks may differ by in that time. */
 const CLOCK_SLACK_MS = 1_000;
