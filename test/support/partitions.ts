@@ -2,10 +2,18 @@ import type { Db } from '../../functions/queue/db.ts';
 
 const TABLES = ['finished_jobs', 'payloads'] as const;
 
-/** Lays partitions as they would stand if upkeep had run for the last `days` days and then kept them all. */
+/**
+ * Lays partitions as they would stand if upkeep had run for the last `days` days and then kept them all. Those of a database
+ * that was migrated yesterday, before midnight, are laid anew.
+ */
 export async function layPastDays(db: Db, days: number): Promise<void> {
   for (const table of TABLES) {
-    await db.query(`DROP TABLE millrace.${table}_oldest`);
+    const { rows } = await db.query<{ part: string }>(
+      `SELECT part::text FROM millrace.partitions($1)
+       WHERE upper <= millrace.uuidv7_floor(date_trunc('day', now(), 'UTC')) ORDER BY upper`,
+      [table],
+    );
+    for (const { part } of rows) await db.query(`DROP TABLE ${part}`);
     await db.query(
       `SELECT millrace.attach_partition($1, millrace.create_partition($1, 'oldest', NULL, upper), NULL, upper)
        FROM millrace.uuidv7_floor(date_trunc('day', now(), 'UTC') - make_interval(hours => 24 * $2)) upper`,
